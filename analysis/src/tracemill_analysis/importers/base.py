@@ -1,0 +1,92 @@
+"""What every importer takes and gives.
+
+``discover`` looks at files and forms work items; ``convert`` turns one item into the event tables of
+one process. Both are pure functions of their inputs: a second run writes the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tracemill_schema.vocab import DropReason, RankSource
+
+
+@dataclass(frozen=True)
+class WorkItem:
+    """One process to convert: the unit of fan-out.
+
+    ``process_id`` follows the sorted order of (rank, node, source), so that the order in which files
+    are named does not matter. ``sources`` are local paths, in order.
+    """
+
+    process_id: int
+    format: str
+    sources: tuple[Path, ...]
+    source_name: str
+    node: str
+    rank: int | None
+    rank_source: RankSource
+
+
+@dataclass
+class DropCounter:
+    """Counts what was dropped, repaired or left unlinked, with the place of the first of each."""
+
+    counts: dict[DropReason, int] = field(default_factory=dict)
+    examples: dict[DropReason, str] = field(default_factory=dict)
+
+    def add(self, reason: DropReason, events: int = 1, place: str | None = None) -> None:
+        """Count ``events`` under ``reason``; ``place`` says where, for example ``byte 1234``."""
+        if events <= 0:
+            return
+        self.counts[reason] = self.counts.get(reason, 0) + events
+        if place is not None:
+            self.examples.setdefault(reason, place)
+
+    @property
+    def lost(self) -> int:
+        """Events that carried information and are not in the tables."""
+        return sum(count for reason, count in self.counts.items() if reason.loses_event)
+
+
+@dataclass
+class ProcessResult:
+    """What converting one process gave. Fields are those of the ``processes`` table."""
+
+    item: WorkItem
+    events_read: int
+    events_kept: int
+    drops: DropCounter
+    start_ns: int | None
+    end_ns: int | None
+    clock: str
+    devices: tuple[int, ...] = ()
+    clock_offset_ns: int = 0
+    clock_spread_ns: int | None = None
+    local_rank: int | None = None
+    world_size: int | None = None
+    pid: int | None = None
+    framework: str | None = None
+    device_name: str | None = None
+    instance_type: str | None = None
+    end_reason: str | None = None
+    finished: bool = True
+    """False while the recording goes on, or if it was killed."""
+    failed: bool = False
+    """True if the training itself ended with an error (its exit code or exception)."""
+    simulated: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """True if everything that was found could be read."""
+        return self.drops.lost == 0
+
+
+Progress = Callable[[str, float], None]
+"""Called with a short text and a fraction 0..1; negative if the size is unknown."""
+
+
+def no_progress(_text: str, _fraction: float) -> None:
+    """Progress that goes nowhere."""

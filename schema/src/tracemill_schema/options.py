@@ -1,0 +1,63 @@
+"""Options of the recorder: one table read by the SDK, the command line, the docs and the tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option. ``default`` is what holds when neither argument nor environment names it."""
+
+    name: str
+    env: str
+    kind: type
+    default: str | int | bool | None
+    unit: str
+    doc: str
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option(
+        "output", "TRACEMILL_OUTPUT", str, None, "",
+        "Store folder the recording goes to. Default: /opt/ml/output/profiler inside a SageMaker "
+        "container, otherwise ./tracemill-store.",
+    ),
+    Option(
+        "job", "TRACEMILL_JOB", str, None, "",
+        "Job name. Default: TRAINING_JOB_NAME as SageMaker sets it, otherwise the script's name with "
+        "date and time.",
+    ),
+    Option("autostart", "TRACEMILL_AUTOSTART", bool, False, "", "Start recording when Python starts."),
+    Option("enabled", "TRACEMILL_ENABLED", bool, True, "", "Set to 0 to turn every call into a no-op."),
+    Option("max_steps", "TRACEMILL_MAX_STEPS", int, 300, "steps",
+           "Capturing of annotations ends after this many steps; 0 for no limit."),
+    Option("max_bytes", "TRACEMILL_MAX_BYTES", int, 2 * 1024**3, "bytes",
+           "Byte budget of one process; 0 for no limit."),
+    Option("flush_interval_ms", "TRACEMILL_FLUSH_INTERVAL_MS", int, 500, "ms",
+           "How often blocks are sealed and written: the most a killed process can lose."),
+    Option("cpu_interval_ms", "TRACEMILL_CPU_INTERVAL_MS", int, 100, "ms",
+           "How often CPU, memory, disk and network are sampled; 0 turns sampling off."),
+    Option("cpu_duration_s", "TRACEMILL_CPU_DURATION_S", int, 3600, "s",
+           "How long CPU sampling goes on at most; 0 for no limit."),
+    Option("ring_events", "TRACEMILL_RING_EVENTS", int, 65_536, "events",
+           "Room for annotations per thread between two flushes."),
+    Option("rotate_bytes", "TRACEMILL_ROTATE_BYTES", int, 64 * 1024 * 1024, "bytes",
+           "A segment is closed and the next one begun at this size."),
+    Option("rotate_s", "TRACEMILL_ROTATE_S", int, 600, "s",
+           "A segment is closed and the next one begun at this age."),
+)
+
+OPTION_BY_NAME: dict[str, Option] = {option.name: option for option in OPTIONS}
+
+RANK_ENVS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
+"""Environment variables that give a process's rank, first match wins."""
+LOCAL_RANK_ENVS = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
+WORLD_SIZE_ENVS = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
+NODE_ENVS = ("SM_CURRENT_HOST",)
+"""Environment variables that give the node's name; otherwise the host name is used."""
+JOB_ENVS = ("TRAINING_JOB_NAME",)
+"""Environment variables that give the job's name when ``TRACEMILL_JOB`` does not."""
+SAGEMAKER_OUTPUT = "/opt/ml/output/profiler"
+"""Folder that SageMaker ships to S3 by itself."""
+DEFAULT_OUTPUT = "tracemill-store"

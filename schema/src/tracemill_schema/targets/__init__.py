@@ -1,0 +1,1 @@
+"""Forms derived from the declarations, as plain strings and dicts."""
