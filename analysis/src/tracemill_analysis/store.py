@@ -56,7 +56,7 @@ class Store(ABC):
 
     @abstractmethod
     def open_output(self, key: str) -> ContextOutput:
-        """Open an object for writing; it appears under its key when the block ends without error."""
+        """Open an object for writing; it appears when the block ends without an error."""
 
     @abstractmethod
     def delete_prefix(self, prefix: str) -> None:

@@ -1,0 +1,49 @@
+# Everything a person runs. `make help` lists it.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STORE ?= demo-store
+SERVE ?= 1
+PORT ?= 8899
+TRACE ?=
+
+.PHONY: help setup demo test check gen bench screenshots clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+setup: ## make the virtual environment, build the recorder and the app (done by demo and test)
+	@PYTHON=$(PYTHON) tools/setup.sh
+
+demo: setup ## record a real training, process it, print the verdict, serve the app (SERVE=0: stop before; TRACE=path: import that too)
+	@BIN=$(BIN) STORE=$(STORE) SERVE=$(SERVE) PORT=$(PORT) TRACE="$(TRACE)" tools/demo.sh
+
+test: setup ## run all tests
+	@tools/system_packages.sh
+	$(BIN)/python -m pytest
+
+check: setup ## formatting, lint, types, import rules, generated files
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy schema/src analysis/src cli/src sdk/src ui_app/server/src tools
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python tools/gen.py --check
+	cd ui_app/web && npm run --silent check
+
+gen: setup ## rewrite the files derived from schema/
+	$(BIN)/python tools/gen.py
+
+bench: setup ## print figures beside those of peers, measured in the same run
+	$(BIN)/python benchmarks/run.py
+
+screenshots: setup ## pictures of the app and the report, light and dark, into artifacts/
+	@tools/system_packages.sh
+	$(BIN)/python tools/screenshots.py --store $(STORE) --out artifacts
+
+clean: ## remove everything that was built, and the demo's store
+	rm -rf $(VENV) build dist demo-store artifacts ui_app/web/node_modules ui_app/server/src/tracemill_ui/static
+	find . -name '*.egg-info' -o -name __pycache__ -type d | xargs rm -rf

@@ -1,0 +1,1 @@
+"""Reader of Tracemill's own recordings (``.tmraw`` segments)."""

@@ -1,0 +1,289 @@
+"""Turns the segments of one recorded process into event tables."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from tracemill_schema import layout
+from tracemill_schema.errors import SegmentError, TracemillError
+from tracemill_schema.metrics import METRIC_BY_ID
+from tracemill_schema.tables import events
+from tracemill_schema.vocab import DropReason
+
+from tracemill_analysis.importers.base import (
+    DropCounter,
+    ProcessResult,
+    Progress,
+    WorkItem,
+    no_progress,
+)
+from tracemill_analysis.importers.raw.segment import Segment, read_segment
+from tracemill_analysis.parquet import ROW_GROUP_ROWS, TableWriter
+from tracemill_analysis.store import Store
+
+Columns = dict[str, NDArray[np.int64]]
+
+_FORBIDDEN = re.compile("[\x00-\x1f\x7f]")
+
+
+@dataclass
+class _Recording:
+    """The segments of one process put together."""
+
+    meta: dict[str, Any] = field(default_factory=dict)
+    annotations: list[Columns] = field(default_factory=list)
+    samples: list[Columns] = field(default_factory=list)
+    clocks: list[Columns] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    last_open: Columns | None = None
+    last_ns: int = 0
+
+
+def convert(
+    item: WorkItem, store: Store, job: str, progress: Progress = no_progress
+) -> ProcessResult:
+    """Write the event tables of one recorded process.
+
+    A segment that cannot be read is counted as dropped and the others are used; SegmentError if
+    none can be read.
+    """
+    drops = DropCounter()
+    recording = _read(item, drops, progress)
+    offset_ns, spread_ns = _clock_offset(recording.clocks)
+    finished = "end_reason" in recording.meta
+    annotations = _annotations(recording, finished, drops)
+    samples = _samples(recording)
+    annotation_table = _annotation_table(item, annotations, recording.names, offset_ns, drops)
+    sample_table = _sample_table(item, samples, offset_ns)
+    tables = ((events.ANNOTATIONS, annotation_table), (events.SAMPLES, sample_table))
+    for table, data in tables:
+        if data.num_rows:
+            with TableWriter(store, table, job, layout.process_part(item.process_id)) as writer:
+                for first in range(0, data.num_rows, ROW_GROUP_ROWS):
+                    slice_ = data.slice(first, ROW_GROUP_ROWS)
+                    writer.write(slice_.sort_by([(name, "ascending") for name in table.sort]))
+    kept = annotation_table.num_rows + sample_table.num_rows
+    starts, ends = _extent(annotation_table, sample_table)
+    return ProcessResult(
+        item=item,
+        events_read=kept + drops.lost,
+        events_kept=kept,
+        drops=drops,
+        start_ns=starts,
+        end_ns=ends,
+        clock="unix",
+        clock_offset_ns=offset_ns,
+        clock_spread_ns=spread_ns,
+        finished=finished,
+        **_facts(recording.meta),
+    )
+
+
+def _read(item: WorkItem, drops: DropCounter, progress: Progress) -> _Recording:
+    recording = _Recording()
+    ids: dict[str, int] = {}
+    readable = 0
+    failure = ""
+    for number, path in enumerate(item.sources):
+        progress(item.source_name, number / len(item.sources))
+        try:
+            segment = read_segment(path, f"{item.source_name}/{path.name}", drops)
+        except TracemillError as error:
+            failure = str(error)
+            drops.add(DropReason.UNREADABLE_FILE, 1, failure)
+            continue
+        readable += 1
+        _append(recording, segment, ids, drops)
+    if not readable:
+        raise SegmentError(failure or f"{item.source_name}: no segments")
+    return recording
+
+
+def _append(
+    recording: _Recording, segment: Segment, ids: dict[str, int], drops: DropCounter
+) -> None:
+    """Add a segment; its string ids become positions in ``recording.names``."""
+    recording.meta.update(segment.meta)
+    recording.last_ns = max(recording.last_ns, segment.last_ns)
+    position = np.full(max(segment.strings, default=-1) + 2, -1, np.int64)
+    for string_id, text in segment.strings.items():
+        position[string_id] = ids.setdefault(text, len(ids))
+    recording.names = list(ids)
+
+    def renamed(columns: Columns) -> Columns:
+        known = np.minimum(columns["series_id"].view(np.uint64), len(position) - 1)
+        return {**columns, "series_id": position[known.astype(np.int64)]}
+
+    if "annotations" in segment.columns:
+        recording.annotations.append(renamed(segment.columns["annotations"]))
+    if segment.last_open is not None:
+        recording.last_open = renamed(segment.last_open)
+    for kind, target in (("samples", recording.samples), ("clock", recording.clocks)):
+        if kind in segment.columns:
+            target.append(segment.columns[kind])
+    for reason_id, count in zip(
+        *(segment.columns.get("drops", {}).get(c, np.empty(0)) for c in ("reason_id", "events")),
+        strict=True,
+    ):
+        _count_recorded_drop(segment, int(reason_id), int(count), drops)
+
+
+def _count_recorded_drop(segment: Segment, reason_id: int, count: int, drops: DropCounter) -> None:
+    word = segment.strings.get(reason_id, "")
+    try:
+        reason = DropReason(word)
+    except ValueError:
+        reason = DropReason.RING_FULL
+    drops.add(reason, count, f"while recording: {word}")
+
+
+def _clock_offset(clocks: list[Columns]) -> tuple[int, int | None]:
+    """Offset from CLOCK_MONOTONIC to Unix time, and how far the readings are apart."""
+    if not clocks:
+        return 0, None
+    offsets = np.concatenate([c["realtime_ns"] - c["monotonic_ns"] for c in clocks])
+    return int(offsets[0]), int(offsets.max() - offsets.min())
+
+
+def _annotations(recording: _Recording, finished: bool, drops: DropCounter) -> Columns:
+    names = ("thread", "series_id", "index", "depth", "start_ns", "dur_ns")
+    chunks = list(recording.annotations)
+    if not finished and recording.last_open is not None:
+        still_open = _really_open(recording)
+        drops.add(DropReason.UNFINISHED, len(still_open["start_ns"]))
+        chunks.append(still_open)
+    if not chunks:
+        return {name: np.empty(0, np.int64) for name in names}
+    joined = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in names}
+    order = np.lexsort((joined["depth"], joined["thread"], joined["start_ns"]))
+    return {name: values[order] for name, values in joined.items()}
+
+
+def _really_open(recording: _Recording) -> Columns:
+    """Ranges of the last snapshot that no later record closes, ended at the last known time."""
+    assert recording.last_open is not None
+    closed = {
+        (int(thread), int(start))
+        for chunk in recording.annotations
+        for thread, start in zip(chunk["thread"], chunk["start_ns"], strict=True)
+    }
+    snapshot = recording.last_open
+    keep = [
+        (int(thread), int(start)) not in closed
+        for thread, start in zip(snapshot["thread"], snapshot["start_ns"], strict=True)
+    ]
+    kept = {name: values[np.array(keep, bool)] for name, values in snapshot.items()}
+    kept["dur_ns"] = np.maximum(recording.last_ns - kept["start_ns"], 0)
+    return kept
+
+
+def _annotation_table(
+    item: WorkItem, columns: Columns, names: list[str], offset_ns: int, drops: DropCounter
+) -> Any:
+    rows = len(columns["start_ns"])
+    clean = [_FORBIDDEN.sub("\ufffd", name) for name in names]
+    drops.add(DropReason.REPAIRED_TEXT, sum(a != b for a, b in zip(names, clean, strict=True)))
+    texts = pa.array([*clean, "(unknown name)"], pa.string())
+    series = texts.take(
+        pa.array(np.where(columns["series_id"] < 0, len(names), columns["series_id"]))
+    )
+    index = columns["index"]
+    has_index = index >= 0
+    full = [
+        f"{name}_{number}" if number >= 0 else name
+        for name, number in zip(series.to_pylist(), index.tolist(), strict=True)
+    ]
+    return pa.table(
+        {
+            **_constant_columns(item, rows),
+            "thread": columns["thread"],
+            "name": pa.array(full, pa.string()),
+            "series": series,
+            "index": pa.array(index, pa.int64(), mask=~has_index),
+            "depth": pa.array(columns["depth"]).cast(pa.int32()),
+            "start_ns": columns["start_ns"] + offset_ns,
+            "dur_ns": columns["dur_ns"],
+            "gpu_start_ns": pa.nulls(rows, pa.int64()),
+            "gpu_dur_ns": pa.nulls(rows, pa.int64()),
+        }
+    )
+
+
+def _constant_columns(item: WorkItem, rows: int) -> dict[str, Any]:
+    rank = pa.scalar(item.rank, pa.int32())
+    return {
+        "process_id": pa.array(np.full(rows, item.process_id, np.int32)),
+        "rank": pa.nulls(rows, pa.int32()) if item.rank is None else pa.repeat(rank, rows),
+    }
+
+
+def _samples(recording: _Recording) -> Columns:
+    names = ("metric_id", "index", "time_ns", "value")
+    if not recording.samples:
+        return {name: np.empty(0, np.int64) for name in names}
+    joined = {name: np.concatenate([c[name] for c in recording.samples]) for name in names}
+    order = np.lexsort((joined["index"], joined["metric_id"], joined["time_ns"]))
+    return {name: values[order] for name, values in joined.items()}
+
+
+def _sample_table(item: WorkItem, columns: Columns, offset_ns: int) -> Any:
+    rows = len(columns["time_ns"])
+    unique, inverse = np.unique(columns["metric_id"], return_inverse=True)
+    metrics = [METRIC_BY_ID.get(int(metric_id)) for metric_id in unique]
+    position = pa.array(inverse.astype(np.int64))
+
+    def text(of: list[str]) -> Any:
+        return pa.array(of, pa.string()).take(position)
+
+    return pa.table(
+        {
+            **_constant_columns(item, rows),
+            "node": pa.repeat(pa.scalar(item.node), rows),
+            "metric": text(
+                [m.name if m else f"metric_{i}" for m, i in zip(metrics, unique, strict=True)]
+            ),
+            "unit": text([m.unit if m else "" for m in metrics]),
+            "scope": text([str(m.scope) if m else "" for m in metrics]),
+            "index": pa.array(columns["index"]).cast(pa.int32()),
+            "time_ns": columns["time_ns"] + offset_ns,
+            "value": columns["value"].astype(np.float64),
+        }
+    )
+
+
+def _extent(annotation_table: Any, sample_table: Any) -> tuple[int | None, int | None]:
+    starts: list[int] = []
+    ends: list[int] = []
+    if annotation_table.num_rows:
+        start = annotation_table.column("start_ns").to_numpy()
+        starts.append(int(start.min()))
+        ends.append(int((start + annotation_table.column("dur_ns").to_numpy()).max()))
+    if sample_table.num_rows:
+        times = sample_table.column("time_ns").to_numpy()
+        starts.append(int(times.min()))
+        ends.append(int(times.max()))
+    return min(starts, default=None), max(ends, default=None)
+
+
+def _facts(meta: dict[str, Any]) -> dict[str, Any]:
+    """Fields of ProcessResult that stand in the meta blocks, each only if it has the right type."""
+
+    def of_type(name: str, kind: type) -> Any:
+        value = meta.get(name)
+        return value if isinstance(value, kind) and not (kind is int and value is True) else None
+
+    return {
+        "pid": of_type("pid", int),
+        "local_rank": of_type("local_rank", int),
+        "world_size": of_type("world_size", int),
+        "framework": of_type("framework", str),
+        "instance_type": of_type("instance_type", str),
+        "end_reason": of_type("end_reason", str),
+        "failed": meta.get("failed") is True,
+        "simulated": meta.get("simulated") is True,
+    }

@@ -1,0 +1,1 @@
+"""The tracemill command line: one verb per file."""

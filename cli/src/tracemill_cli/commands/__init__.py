@@ -1,0 +1,9 @@
+"""The verbs, in the order ``--help`` shows them. Each module has NAME, HELP, add_arguments, run."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from tracemill_cli.commands import import_, process, query, record, report, ui
+
+COMMANDS: tuple[ModuleType, ...] = (record, import_, process, report, query, ui)
