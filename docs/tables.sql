@@ -319,6 +319,7 @@ CREATE TABLE "step_summary" (
   "dur_ns" BIGINT NOT NULL,
   "gap_before_ns" BIGINT,
   "input_ns" BIGINT NOT NULL,
+  "gap_input_ns" BIGINT,
   "gpu_events" BIGINT NOT NULL,
   "gpu_busy_ns" BIGINT,
   "gpu_span_ns" BIGINT,

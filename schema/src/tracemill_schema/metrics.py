@@ -37,7 +37,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(7, "disk_write_bytes", "bytes", Scope.NODE, True, "whole disks, /proc/diskstats"),
     Metric(8, "net_receive_bytes", "bytes", Scope.NODE, True, "all interfaces but loopback, /proc/net/dev"),
     Metric(9, "net_transmit_bytes", "bytes", Scope.NODE, True, "all interfaces but loopback, /proc/net/dev"),
-    Metric(10, "process_cpu_ns", "ns", Scope.PROCESS, True, "user + system time, /proc/self/stat"),
+    Metric(10, "process_cpu_ns", "ns", Scope.PROCESS, True, "user + system time, CLOCK_PROCESS_CPUTIME_ID"),
     Metric(11, "process_rss_bytes", "bytes", Scope.PROCESS, False, "resident memory, /proc/self/statm"),
     Metric(12, "process_threads", "threads", Scope.PROCESS, False, "threads of the process, /proc/self/stat"),
     Metric(13, "process_read_bytes", "bytes", Scope.PROCESS, True, "read from storage, /proc/self/io"),

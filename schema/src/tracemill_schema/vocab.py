@@ -110,6 +110,8 @@ class DropReason(StrEnum):
     """The capture ended at its step limit; later annotations were not recorded."""
     DISK_FULL = "disk_full"
     """The disk refused a block."""
+    NAME_LIMIT = "name_limit"
+    """The name is too long or the table of names is full; the range is lost."""
     UNFINISHED = "unfinished"
     """A range was still open when the recording ended."""
     TRUNCATED = "truncated"
@@ -148,6 +150,7 @@ _LOSING = frozenset(
         DropReason.RING_FULL,
         DropReason.BYTE_BUDGET,
         DropReason.DISK_FULL,
+        DropReason.NAME_LIMIT,
         DropReason.TRUNCATED,
         DropReason.CHECKSUM,
         DropReason.BAD_JSON,

@@ -61,4 +61,33 @@ enum class Metric : std::uint32_t {
   kRecorderWrittenBytes = 16,
 };
 
+namespace drop_reason {
+constexpr char kRingFull[] = "ring_full";
+constexpr char kByteBudget[] = "byte_budget";
+constexpr char kStepLimit[] = "step_limit";
+constexpr char kDiskFull[] = "disk_full";
+constexpr char kNameLimit[] = "name_limit";
+constexpr char kUnfinished[] = "unfinished";
+constexpr char kTruncated[] = "truncated";
+constexpr char kChecksum[] = "checksum";
+constexpr char kBadJson[] = "bad_json";
+constexpr char kBadTime[] = "bad_time";
+constexpr char kNegativeDuration[] = "negative_duration";
+constexpr char kBadField[] = "bad_field";
+constexpr char kRepairedText[] = "repaired_text";
+constexpr char kDuplicate[] = "duplicate";
+constexpr char kDuplicateId[] = "duplicate_id";
+constexpr char kUnlinked[] = "unlinked";
+constexpr char kNotUsed[] = "not_used";
+constexpr char kUnreadableFile[] = "unreadable_file";
+}  // namespace drop_reason
+
+namespace end_reason {
+constexpr char kStopped[] = "stopped";
+constexpr char kExit[] = "exit";
+constexpr char kStepLimit[] = "step_limit";
+constexpr char kByteBudget[] = "byte_budget";
+constexpr char kSignal[] = "signal";
+}  // namespace end_reason
+
 }  // namespace tracemill::schema

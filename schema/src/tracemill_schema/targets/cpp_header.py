@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tracemill_schema import RAW_FORMAT_VERSION, raw
 from tracemill_schema.metrics import METRICS
+from tracemill_schema.vocab import DropReason
 
 
 def _camel(name: str) -> str:
@@ -48,5 +49,10 @@ def render() -> str:
         ]
     lines += ["", "enum class Metric : std::uint32_t {"]
     lines += [f"  k{_camel(metric.name)} = {metric.id}," for metric in METRICS]
-    lines += ["};", "", "}  // namespace tracemill::schema", ""]
+    lines += ["};", "", "namespace drop_reason {"]
+    lines += [f'constexpr char k{_camel(r.value)}[] = "{r.value}";' for r in DropReason]
+    lines += ["}  // namespace drop_reason", "", "namespace end_reason {"]
+    lines += [f'constexpr char k{_camel(r.value)}[] = "{r.value}";' for r in raw.EndReason]
+    lines += ["}  // namespace end_reason"]
+    lines += ["", "}  // namespace tracemill::schema", ""]
     return "\n".join(lines)
