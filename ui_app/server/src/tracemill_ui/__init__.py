@@ -1,0 +1,1 @@
+"""Tracemill's app: a read-only server over a store, and the page it serves."""

@@ -1,0 +1,64 @@
+"""Serving the app on this machine: the entry point that the command line loads."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import uvicorn
+from tracemill_analysis.store import open_store
+from tracemill_schema.errors import TracemillError, UsageError
+
+from tracemill_ui.app import create_app
+
+HOSTS_ENV = "TRACEMILL_UI_HOSTS"
+"""More host names to answer for (a proxy's), comma separated; ``.domain`` for all below it."""
+BIND_HOST = "127.0.0.1"
+
+
+def run(store: str, port: int, open_browser: bool) -> int:
+    """Serve the store at a loopback port until interrupted; return the exit status.
+
+    Port 0 takes a free one. TracemillError if the store or the port cannot be used.
+    """
+    opened = open_store(store)
+    hosts = os.environ.get(HOSTS_ENV, "").split(",")
+    with listening_socket(port) as listener:
+        url = f"http://{BIND_HOST}:{listener.getsockname()[1]}/"
+        server = uvicorn.Server(
+            uvicorn.Config(
+                create_app(opened, hosts), log_level="warning", access_log=False, ws="none"
+            )
+        )
+        sys.stdout.write(f"Tracemill serves {opened.address} at {url} (Ctrl+C ends it)\n")
+        sys.stdout.flush()
+        if open_browser:
+            threading.Timer(0.5, webbrowser.open, [url]).start()
+        with suppress(KeyboardInterrupt):
+            server.run(sockets=[listener])
+    return 0
+
+
+@contextmanager
+def listening_socket(port: int) -> Iterator[socket.socket]:
+    """Bind a loopback port; TracemillError with a way out if it is taken or not allowed."""
+    if not 0 <= port <= 65_535:
+        raise UsageError(f"port {port}: take 0 (any free port) to 65535")
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+        if os.name == "posix":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((BIND_HOST, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise TracemillError(
+                    f"port {port} is taken: name another with --port; 0 takes any free one"
+                ) from error
+            raise TracemillError(f"port {port} cannot be used: {error.strerror}") from error
+        yield listener
