@@ -1,0 +1,118 @@
+"""Names that the stacks and the Lambda functions share: functions, environment, documents.
+
+The workflow, one line per state:
+
+    Discover     find the recording of a finished training job, write the work manifest
+    Convert      one process to event tables (Distributed Map over the manifest)
+    Aggregate    processes, drops, aggregates of the whole job
+    Report       findings, report, the job's manifest: the profile is there
+    Catalog      partitions of the Glue tables
+    Notify       SNS: the verdict, or what failed
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tracemill_schema import layout
+
+
+class Env(StrEnum):
+    """Environment variables of the Lambda functions."""
+
+    STORE_URI = "TRACEMILL_STORE_URI"
+    """``s3://bucket`` or ``s3://bucket/prefix`` of the store."""
+    STATE_MACHINE_ARN = "TRACEMILL_STATE_MACHINE_ARN"
+    TOPIC_ARN = "TRACEMILL_TOPIC_ARN"
+    GLUE_DATABASE = "TRACEMILL_GLUE_DATABASE"
+    JOB_NAME_PATTERN = "TRACEMILL_JOB_NAME_PATTERN"
+    """Training jobs outside this pattern (``*`` at the end allowed) are left alone."""
+    RECONCILE_HOURS = "TRACEMILL_RECONCILE_HOURS"
+    """How far back the reconciler looks for missed jobs."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """One Lambda function: module and attribute of its handler, the environment it needs."""
+
+    name: str
+    handler: str
+    env: tuple[Env, ...]
+    doc: str
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    Function(
+        "starter",
+        "lambdas.starter.handler.handler",
+        (Env.STATE_MACHINE_ARN, Env.JOB_NAME_PATTERN),
+        "training-job event to one execution of the workflow",
+    ),
+    Function(
+        "reconciler",
+        "lambdas.reconciler.handler.handler",
+        (Env.STORE_URI, Env.STATE_MACHINE_ARN, Env.JOB_NAME_PATTERN, Env.RECONCILE_HOURS),
+        "on a schedule: jobs whose event was missed, and running jobs",
+    ),
+    Function(
+        "discover",
+        "lambdas.discover.handler.handler",
+        (Env.STORE_URI,),
+        "find the recording, write the work manifest",
+    ),
+    Function(
+        "convert",
+        "lambdas.convert.handler.handler",
+        (Env.STORE_URI,),
+        "one process to event tables",
+    ),
+    Function(
+        "aggregate",
+        "lambdas.aggregate.handler.handler",
+        (Env.STORE_URI,),
+        "processes, drops and aggregates of the job",
+    ),
+    Function(
+        "report",
+        "lambdas.report.handler.handler",
+        (Env.STORE_URI,),
+        "findings, report, manifest",
+    ),
+    Function(
+        "catalog",
+        "lambdas.catalog.handler.handler",
+        (Env.STORE_URI, Env.GLUE_DATABASE),
+        "Glue partitions of the job's tables",
+    ),
+)
+FUNCTION_BY_NAME: dict[str, Function] = {function.name: function for function in FUNCTIONS}
+
+WORK_PREFIX = "work/"
+"""Objects of a run in progress; a lifecycle rule removes them after a few days."""
+
+
+def work_prefix(job: str) -> str:
+    """Prefix of the objects of a job's run."""
+    return f"{WORK_PREFIX}job_name={layout.check_name(job)}/"
+
+
+def work_manifest_key(job: str) -> str:
+    """Key of the work manifest: a JSON array with one small object per process (Map's items)."""
+    return f"{work_prefix(job)}items.json"
+
+
+def work_result_key(job: str, process_id: int) -> str:
+    """Key of the result of converting one process (also a failed one)."""
+    return f"{work_prefix(job)}results/{layout.process_part(process_id)}.json"
+
+
+def failure_key(job: str) -> str:
+    """Key of the record of a failed run: what failed, where, what to do."""
+    return f"{layout.job_prefix(job)}failure.json"
+
+
+TRAINING_EVENT_SOURCE = "aws.sagemaker"
+TRAINING_EVENT_DETAIL_TYPE = "SageMaker Training Job State Change"
+FINISHED_STATUSES = ("Completed", "Failed", "Stopped")
+GLUE_DATABASE_DEFAULT = "tracemill"
