@@ -1,0 +1,90 @@
+"""Aggregates: small tables computed from the event tables of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tracemill_schema import layout
+from tracemill_schema.tables.aggregates import TABLES
+
+from tracemill_analysis.aggregates.activity import activity_summary, memory_op_summary
+from tracemill_analysis.aggregates.annotations import annotation_summary
+from tracemill_analysis.aggregates.bins import Bins, capture_bins
+from tracemill_analysis.aggregates.breakdown import time_breakdown
+from tracemill_analysis.aggregates.cpu import core_times, cpu_summary, load_series
+from tracemill_analysis.aggregates.gpu import load_gpu_events
+from tracemill_analysis.aggregates.ranges import input_time, load_ranges
+from tracemill_analysis.aggregates.source import EventSource, Process, open_source
+from tracemill_analysis.aggregates.steps import find_steps, step_summary
+from tracemill_analysis.aggregates.summaries import (
+    collective_summary,
+    kernel_summary,
+    launch_latency,
+    launch_summary,
+    precision_summary,
+)
+from tracemill_analysis.aggregates.utilization import cpu_utilization, gpu_utilization
+from tracemill_analysis.importers.base import Progress, no_progress
+from tracemill_analysis.parquet import write_rows
+from tracemill_analysis.store import Store
+
+Rows = list[dict[str, Any]]
+AddRows = Callable[[str, Rows], None]
+
+
+def build(store: Store, job: str, progress: Progress = no_progress) -> None:
+    """Compute every aggregate of a job from its event tables and ``processes``, and write them.
+
+    Same tables in, same bytes out. A table without rows has no file; one left from an earlier run
+    is removed. Raises StoreError if the tables cannot be read or written.
+    """
+    results: dict[str, Rows] = {table.name: [] for table in TABLES}
+
+    def add(name: str, rows: Rows) -> None:
+        results[name].extend(rows)
+
+    with open_source(store, job) as source:
+        bins = capture_bins(source.processes)
+        for done, process in enumerate(source.processes):
+            progress("computing aggregates", done / len(source.processes))
+            _add_process(source, process, bins.get(process.clock), add)
+        _add_nodes(source, bins, add)
+    for table in TABLES:
+        store.delete_prefix(layout.table_prefix(table.name, job))
+        if results[table.name]:
+            write_rows(store, table, job, layout.WHOLE_JOB_PART, results[table.name])
+    progress("computing aggregates", 1.0)
+
+
+def _add_process(source: EventSource, process: Process, bins: Bins | None, add: AddRows) -> None:
+    """Compute what concerns one process alone."""
+    events = load_gpu_events(source, process.process_id)
+    ranges = load_ranges(source, process.process_id)
+    steps = find_steps(ranges)
+    breakdown = time_breakdown(process, events, steps)
+    kernels = kernel_summary(source, process, breakdown)
+    add("time_breakdown", breakdown)
+    add("kernel_summary", kernels)
+    add("precision_summary", precision_summary(kernels))
+    add("launch_summary", launch_summary(source, process))
+    add("launch_latency", launch_latency(source, process))
+    add("activity_summary", activity_summary(source, process, events))
+    add("memory_op_summary", memory_op_summary(source, process))
+    add("collective_summary", collective_summary(source, process))
+    add("annotation_summary", annotation_summary(process, ranges, steps))
+    inputs = input_time(source, process.process_id, ranges)
+    add("step_summary", step_summary(process, steps, events, inputs))
+    if bins is not None:
+        add("utilization", gpu_utilization(process, events, bins))
+
+
+def _add_nodes(source: EventSource, bins: dict[str, Bins], add: AddRows) -> None:
+    """Compute what is sampled per node."""
+    series = load_series(source)
+    cores = core_times(series)
+    add("cpu_summary", cpu_summary(series, cores))
+    clocks = {process.node: process.clock for process in reversed(source.processes)}
+    for node, by_core in sorted(cores.items()):
+        if (of_node := bins.get(clocks.get(node, ""))) is not None:
+            add("utilization", cpu_utilization(node, by_core, of_node))

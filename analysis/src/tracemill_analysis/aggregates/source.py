@@ -1,0 +1,141 @@
+"""Reads the event tables of one job: SQL through DuckDB, single columns as numpy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+from tracemill_schema import layout
+from tracemill_schema.columns import Kind, Table
+from tracemill_schema.tables import events
+from tracemill_schema.tables.profile import PROCESSES
+
+from tracemill_analysis.parquet import read_table
+from tracemill_analysis.store import Store
+
+MEMORY_LIMIT = "1GB"
+THREADS = 2
+
+_SQL_TYPES = {
+    Kind.INT32: "INTEGER",
+    Kind.INT64: "BIGINT",
+    Kind.DOUBLE: "DOUBLE",
+    Kind.BOOLEAN: "BOOLEAN",
+    Kind.STRING: "VARCHAR",
+}
+
+
+@dataclass(frozen=True)
+class Process:
+    """What the aggregates need of a row of ``processes``."""
+
+    process_id: int
+    rank: int | None
+    node: str
+    clock: str
+    start_ns: int | None
+    end_ns: int | None
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """Columns that say where a row comes from."""
+        return {"process_id": self.process_id, "rank": self.rank, "node": self.node}
+
+
+class EventSource:
+    """The event tables of one job as DuckDB views, and its processes sorted by id."""
+
+    def __init__(self, store: Store, job: str, connection: Any) -> None:
+        self._connection = connection
+        self.processes = _read_processes(store, job)
+        for table in events.TABLES:
+            connection.execute(_view(store, job, table))
+
+    def sql(self, name: str, **parameters: Any) -> Any:
+        """Run ``sql/<name>.sql`` with named parameters and return a ``pyarrow.Table``."""
+        return self.query(_script(name), **parameters)
+
+    def query(self, text: str, **parameters: Any) -> Any:
+        """Run SQL text with named parameters and return a ``pyarrow.Table``."""
+        return self._connection.sql(text, params=parameters).to_arrow_table()
+
+    def columns(self, table: Table, names: tuple[str, ...], process_id: int) -> Any:
+        """Return columns of one process's rows as a ``pyarrow.Table``, in the table's order.
+
+        The order is total: ``sort`` columns first, then the columns asked for.
+        """
+        order = ", ".join(f'"{name}"' for name in dict.fromkeys((*table.sort, *names)))
+        selected = ", ".join(f'"{name}"' for name in names)
+        return self.query(
+            f"SELECT {selected} FROM {table.name} WHERE process_id = $process_id ORDER BY {order}",
+            process_id=process_id,
+        )
+
+
+@contextmanager
+def open_source(store: Store, job: str) -> Iterator[EventSource]:
+    """Open the event tables of a job; the connection is closed at the end of the block."""
+    connection = duckdb.connect(
+        ":memory:", config={"threads": THREADS, "memory_limit": MEMORY_LIMIT}
+    )
+    try:
+        yield EventSource(store, job, connection)
+    finally:
+        connection.close()
+
+
+def integers(data: Any, name: str, null: int = 0) -> NDArray[np.int64]:
+    """Return an integer column of a ``pyarrow.Table`` as int64, nulls replaced by ``null``."""
+    column = data.column(name).combine_chunks()
+    if column.null_count:
+        column = column.fill_null(null)
+    return column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)  # type: ignore[no-any-return]
+
+
+def present(data: Any, name: str) -> NDArray[np.bool_]:
+    """Return which values of a column are not null."""
+    return data.column(name).combine_chunks().is_valid().to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def texts(data: Any, name: str) -> tuple[NDArray[np.int64], list[str | None]]:
+    """Return a string column as codes into a sorted list of its distinct values (null last)."""
+    encoded = data.column(name).combine_chunks().dictionary_encode(null_encoding="encode")
+    words: list[str | None] = encoded.dictionary.to_pylist()
+    order = sorted(range(len(words)), key=lambda i: (words[i] is None, words[i] or ""))
+    place = np.empty(len(words), np.int64)
+    place[order] = np.arange(len(words))
+    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return place[codes], [words[i] for i in order]
+
+
+def _read_processes(store: Store, job: str) -> list[Process]:
+    names = ("process_id", "rank", "node", "clock", "start_ns", "end_ns")
+    rows: list[Mapping[str, Any]] = read_table(store, PROCESSES, job, names).to_pylist()
+    return sorted((Process(**row) for row in rows), key=lambda process: process.process_id)
+
+
+def _view(store: Store, job: str, table: Table) -> str:
+    """SQL that makes a view of a table's files, or an empty one if the job has none."""
+    files = [
+        str(store.local_file(info.key))
+        for info in store.list_objects(layout.table_prefix(table.name, job))
+        if info.key.endswith(".parquet")
+    ]
+    if files:
+        quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in files)
+        source = f"read_parquet([{quoted}], hive_partitioning = false)"
+        return f"CREATE VIEW {table.name} AS SELECT * FROM {source}"
+    nulls = ", ".join(f'NULL::{_SQL_TYPES[c.kind]} AS "{c.name}"' for c in table.columns)
+    return f"CREATE VIEW {table.name} AS SELECT {nulls} WHERE false"
+
+
+@cache
+def _script(name: str) -> str:
+    return (resources.files(__package__) / "sql" / f"{name}.sql").read_text(encoding="utf-8")

@@ -1,0 +1,18 @@
+-- Kernel runs of one process by device and name.
+SELECT
+    device,
+    name,
+    category,
+    "precision",
+    count(*)::BIGINT AS count,
+    sum(dur_ns)::BIGINT AS total_ns,
+    min(dur_ns)::BIGINT AS min_ns,
+    max(dur_ns)::BIGINT AS max_ns,
+    sum(dur_ns)::DOUBLE / count(*) AS mean_ns,
+    quantile_disc(dur_ns, 0.50)::BIGINT AS p50_ns,
+    quantile_disc(dur_ns, 0.95)::BIGINT AS p95_ns,
+    quantile_disc(dur_ns, 0.99)::BIGINT AS p99_ns
+FROM kernels
+WHERE process_id = $process_id
+GROUP BY device, name, category, "precision"
+ORDER BY device, total_ns DESC, name, category, "precision"
