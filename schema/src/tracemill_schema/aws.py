@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypedDict
 
 from tracemill_schema import layout
 
@@ -111,6 +112,73 @@ def failure_key(job: str) -> str:
     """Key of the record of a failed run: what failed, where, what to do."""
     return f"{layout.job_prefix(job)}failure.json"
 
+
+class ExecutionInput(TypedDict):
+    """Input of one execution: only what names the job, so that a duplicate event is the same input."""
+
+    job_name: str
+
+
+class Work(TypedDict):
+    """Result of Discover, kept at ``$.work``. Keys are whole object keys, with the store's prefix.
+
+    ``items`` 0: the training job has no recording; the execution ends well without a word.
+    """
+
+    bucket: str
+    key: str
+    items: int
+
+
+class WorkItem(TypedDict):
+    """What the state machine itself reads of one item of the work manifest (it may hold more).
+
+    ``result_key`` is the whole key of ``work_result_key``: when Convert dies (time-out, memory) the
+    state machine writes the quarantine record there.
+    """
+
+    process_id: int
+    result_key: str
+
+
+class ConvertInput(TypedDict):
+    """Input of Convert: the job and one item of the manifest."""
+
+    job_name: str
+    item: WorkItem
+
+
+class Quarantine(TypedDict):
+    """What the state machine writes under ``result_key`` when Convert has failed for good."""
+
+    status: str
+    """``quarantined``; a result that Convert wrote itself has its own word."""
+    process_id: int
+    error: str
+    cause: str
+
+
+class Failure(TypedDict):
+    """The failure record of a run (``failure_key``)."""
+
+    job_name: str
+    state: str
+    error: str
+    cause: str
+    execution: str
+
+
+class ReportResult(TypedDict):
+    """What the state machine reads of Report's result, kept at ``$.report``."""
+
+    message: str
+    """Text of the notification."""
+
+
+QUARANTINED = "quarantined"
+
+# Discover is given ExecutionInput; Aggregate, Report and Catalog are given
+# {"job_name": ..., "work": Work}.
 
 TRAINING_EVENT_SOURCE = "aws.sagemaker"
 TRAINING_EVENT_DETAIL_TYPE = "SageMaker Training Job State Change"
