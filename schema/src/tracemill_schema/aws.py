@@ -114,7 +114,7 @@ def failure_key(job: str) -> str:
 
 
 class ExecutionInput(TypedDict):
-    """Input of one execution: only what names the job, so that a duplicate event is the same input."""
+    """Input of one execution: only the job, so that a duplicate event is the same input."""
 
     job_name: str
 
