@@ -93,6 +93,14 @@ WORK_PREFIX = "work/"
 """Objects of a run in progress; a lifecycle rule removes them after a few days."""
 
 
+def shipped_prefix(job: str) -> str:
+    """Prefix that SageMaker ships a job's output folder to if told ``<store>/raw`` as S3OutputPath.
+
+    Below it lies a store of its own (``raw/job_name=…``), or whatever traces the job left there.
+    """
+    return f"{layout.RAW_PREFIX}{layout.check_name(job)}/profiler-output/"
+
+
 def work_prefix(job: str) -> str:
     """Prefix of the objects of a job's run."""
     return f"{WORK_PREFIX}job_name={layout.check_name(job)}/"
