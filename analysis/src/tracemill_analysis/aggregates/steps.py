@@ -11,11 +11,8 @@ from tracemill_analysis import intervals as iv
 from tracemill_analysis.aggregates.gpu import GpuEvents, partition
 from tracemill_analysis.aggregates.ranges import Ranges
 from tracemill_analysis.aggregates.source import Process
+from tracemill_analysis.events.series import STEP_SERIES
 from tracemill_analysis.intervals import EMPTY, Int64s, Intervals
-
-STEP_SERIES = ("ProfilerStep", "step")
-"""Series that mark training steps; the first that a process has is taken."""
-
 
 @dataclass(frozen=True)
 class Step:
@@ -30,8 +27,8 @@ class Step:
 def find_steps(ranges: Ranges) -> list[Step]:
     """Return a process's steps by start.
 
-    Only one series counts, so that a loop with marks of its own under a profiler's is not counted
-    twice; a step inside another of the same thread is left out for the same reason. A step without
+    Only the first of ``STEP_SERIES`` that has any counts, so that a loop with marks of its own
+    under a profiler's is not counted twice; a step inside another of the same thread is left out for the same reason. A step without
     a number takes its place in the order.
     """
     for series in STEP_SERIES:
