@@ -111,6 +111,11 @@ def work_manifest_key(job: str) -> str:
     return f"{work_prefix(job)}items.json"
 
 
+def work_plan_key(job: str) -> str:
+    """Key of what Discover found beside the items: the run's status, inputs it cannot read."""
+    return f"{work_prefix(job)}plan.json"
+
+
 def work_result_key(job: str, process_id: int) -> str:
     """Key of the result of converting one process (also a failed one)."""
     return f"{work_prefix(job)}results/{layout.process_part(process_id)}.json"
@@ -184,6 +189,10 @@ class ReportResult(TypedDict):
 
 
 QUARANTINED = "quarantined"
+
+TRANSIENT_ERRORS = ("StoreBusyError", "OutOfTimeError")
+"""Error classes raised by the handlers that a retry may cure: a throttled or silent service; a
+function that stopped itself just before its time-out. Every other class is final."""
 
 # Discover is given ExecutionInput; Aggregate, Report and Catalog are given
 # {"job_name": ..., "work": Work}.

@@ -3,7 +3,8 @@
     TracemillError                 anything that can be told to the user in one line
     ├── UsageError                 wrong options or arguments            (exit code 2)
     ├── StoreError                 a store or object cannot be used
-    │   └── JobNotFoundError       no such job in the store
+    │   ├── JobNotFoundError       no such job in the store
+    │   └── StoreBusyError         throttled or not answering: the same may work later
     ├── InputError                 an input cannot be read at all
     │   ├── UnknownFormatError     no importer recognises the file
     │   ├── SegmentError           a raw segment is not readable
@@ -34,6 +35,10 @@ class StoreError(TracemillError):
 
 class JobNotFoundError(StoreError):
     """The store holds no job of this name."""
+
+
+class StoreBusyError(StoreError):
+    """The store throttles or does not answer; the same may work later."""
 
 
 class InputError(TracemillError):
