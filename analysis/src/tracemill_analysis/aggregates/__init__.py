@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tracemill_schema import layout
+from tracemill_schema.columns import Table
 from tracemill_schema.tables.aggregates import TABLES
 
 from tracemill_analysis.aggregates.activity import activity_summary, memory_op_summary
@@ -53,8 +54,25 @@ def build(store: Store, job: str, progress: Progress = no_progress) -> None:
     for table in TABLES:
         store.delete_prefix(layout.table_prefix(table.name, job))
         if results[table.name]:
-            write_rows(store, table, job, layout.WHOLE_JOB_PART, results[table.name])
+            rows = in_order(table, results[table.name])
+            write_rows(store, table, job, layout.WHOLE_JOB_PART, rows)
     progress("computing aggregates", 1.0)
+
+
+def in_order(table: Table, rows: Rows) -> Rows:
+    """Return the rows in the table's order: nulls first, the largest counts and totals first."""
+
+    def key(row: dict[str, Any]) -> tuple[Any, ...]:
+        values = ((name, row[name]) for name in table.sort)
+        return tuple(
+            (value is not None, -value if name in _LARGEST_FIRST else value)
+            for name, value in values
+        )
+
+    return sorted(rows, key=key)
+
+
+_LARGEST_FIRST = frozenset({"total_ns", "count"})
 
 
 def _add_process(source: EventSource, process: Process, bins: Bins | None, add: AddRows) -> None:

@@ -14,6 +14,7 @@ from tracemill_analysis.aggregates.source import Process
 from tracemill_analysis.events.series import STEP_SERIES
 from tracemill_analysis.intervals import EMPTY, Int64s, Intervals
 
+
 @dataclass(frozen=True)
 class Step:
     """One step annotation; ``start`` and ``end`` in ns, ``number`` as in its name."""
@@ -28,8 +29,8 @@ def find_steps(ranges: Ranges) -> list[Step]:
     """Return a process's steps by start.
 
     Only the first of ``STEP_SERIES`` that has any counts, so that a loop with marks of its own
-    under a profiler's is not counted twice; a step inside another of the same thread is left out for the same reason. A step without
-    a number takes its place in the order.
+    under a profiler's is not counted twice; a step inside another of the same thread is left out
+    for the same reason. A step without a number takes its place in the order.
     """
     for series in STEP_SERIES:
         found = ranges.of_series(series)
