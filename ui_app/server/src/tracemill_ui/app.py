@@ -7,6 +7,7 @@
     GET    api/profiles/{job}/dashboard         panels; ?node=&rank=&device=&steps=&k=&only=
     GET    api/profiles/{job}/histogram         own histogram; ?series=
     GET    api/profiles/{job}/info              processes, clocks, drops
+    GET    api/profiles/{job}/reports           formats of the stored report
     GET    api/profiles/{job}/report            stored report; ?format=html|json|txt
     GET    /…                                   the page itself
 
@@ -95,6 +96,14 @@ class Api:
         """Answer the Info page."""
         return JSONResponse(information(self._context(request)))
 
+    def reports(self, request: Request) -> Response:
+        """List the formats a report is stored in."""
+        job = _job_name(request)
+        formats = [
+            name for name in layout.REPORT_FORMATS if self.store.exists(layout.report_key(job, name))
+        ]
+        return JSONResponse({"formats": formats})
+
     def report(self, request: Request) -> Response:
         """Answer the stored report as it lies in the store."""
         job = _job_name(request)
@@ -134,6 +143,7 @@ class Api:
             Route(f"{job}/dashboard", self.dashboard, methods=["GET"]),
             Route(f"{job}/histogram", self.histogram, methods=["GET"]),
             Route(f"{job}/info", self.info, methods=["GET"]),
+            Route(f"{job}/reports", self.reports, methods=["GET"]),
             Route(f"{job}/report", self.report, methods=["GET"]),
             Route("/api/{rest:path}", _no_such_call),
         ]

@@ -20,6 +20,7 @@ from tracemill_ui.panels.model import (
 
 MAX_POINTS = 500
 MAX_LINES = 12
+FOREIGN_CLOCK_NS = 10**17
 MEAN_OF_NODES = "mean of all nodes"
 
 
@@ -136,12 +137,14 @@ def node_line(rows: list[dict[str, Any]], start_ns: int) -> dict[str, Any]:
         length[row["bin_start_ns"]] = max(length.get(row["bin_start_ns"], 0), row["bin_ns"])
     starts = sorted(busy)
     merged = -(-len(starts) // MAX_POINTS)
+    # A node whose clock is of another time scale than the profile's gets a time axis of its own.
+    zero_ns = start_ns if abs(starts[0] - start_ns) < FOREIGN_CLOCK_NS else starts[0]
     x: list[int] = []
     y: list[float] = []
     for position in range(0, len(starts), merged):
         group = starts[position : position + merged]
         available_ns = units * sum(length[start] for start in group)
-        x.append(group[0] - start_ns)
+        x.append(group[0] - zero_ns)
         y.append(min(1.0, sum(busy[start] for start in group) / available_ns))
     total_ns = units * sum(length.values())
     return {"x": x, "y": y, "mean": min(1.0, sum(busy.values()) / total_ns)}

@@ -1,0 +1,90 @@
+// Calls to the server. All addresses are relative to the page, so any base path works.
+
+import type {
+  DashboardData,
+  HistogramPanel,
+  EmptyPanel,
+  InfoData,
+  LoadedProfile,
+  PanelData,
+  ProfilesPage,
+} from "./types";
+
+/** A failed call: what went wrong and what to do about it, both written by the server. */
+export class CallError extends Error {
+  readonly hint: string;
+  readonly status: number;
+
+  constructor(message: string, hint: string, status: number) {
+    super(message);
+    this.hint = hint;
+    this.status = status;
+  }
+}
+
+async function call<T>(path: string, init?: RequestInit): Promise<T> {
+  let response: Response;
+  try {
+    response = await fetch(path, { credentials: "same-origin", ...init });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new CallError(
+      "The server does not answer.",
+      "Check that 'tracemill ui' still runs, then try again.",
+      0,
+    );
+  }
+  let body: unknown;
+  try {
+    body = await response.json();
+  } catch {
+    throw new CallError(
+      `The server answered with status ${response.status} and no data.`,
+      "If it runs behind a proxy, sign in there and try again.",
+      response.status,
+    );
+  }
+  if (!response.ok) {
+    const { error, hint } = body as { error?: string; hint?: string };
+    throw new CallError(error ?? "The call failed.", hint ?? "Try again.", response.status);
+  }
+  return body as T;
+}
+
+export type Query = Record<string, string>;
+
+function withQuery(path: string, query: Query): string {
+  const filled = Object.entries(query).filter(([, value]) => value !== "");
+  return filled.length ? `${path}?${new URLSearchParams(filled)}` : path;
+}
+
+const jobPath = (job: string, what: string) => `api/profiles/${encodeURIComponent(job)}/${what}`;
+
+export const listProfiles = (query: Query, signal?: AbortSignal) =>
+  call<ProfilesPage>(withQuery("api/profiles", query), { signal });
+
+export const listLoaded = () => call<{ loaded: LoadedProfile[] }>("api/loaded");
+
+export const load = (job: string) =>
+  call<{ loaded: LoadedProfile[] }>(`api/loaded/${encodeURIComponent(job)}`, { method: "POST" });
+
+export const unload = (job: string) =>
+  call<{ loaded: LoadedProfile[] }>(`api/loaded/${encodeURIComponent(job)}`, { method: "DELETE" });
+
+export const getDashboard = (job: string, query: Query, signal?: AbortSignal) =>
+  call<DashboardData>(withQuery(jobPath(job, "dashboard"), query), { signal });
+
+export const getPanels = (job: string, query: Query, only: string[]) =>
+  call<{ panels: PanelData[] }>(
+    withQuery(jobPath(job, "dashboard"), { ...query, only: only.join(",") }),
+  );
+
+export const getHistogram = (job: string, query: Query, series: string) =>
+  call<HistogramPanel | EmptyPanel>(withQuery(jobPath(job, "histogram"), { ...query, series }));
+
+export const getInfo = (job: string) => call<InfoData>(jobPath(job, "info"));
+
+export const getReports = (job: string) => call<{ formats: string[] }>(jobPath(job, "reports"));
+
+export const reportPath = (job: string, format: string, download = false) =>
+  withQuery(jobPath(job, "report"), { format, ...(download ? { download: "1" } : {}) });

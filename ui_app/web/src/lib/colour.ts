@@ -1,0 +1,46 @@
+// One stable colour per name, everywhere and in every run; fixed colours for words with a meaning.
+
+const HUES = 12;
+
+const FIXED: Record<string, string> = {
+  Active: "var(--busy)",
+  Idle: "var(--idle)",
+  kernel: "var(--compute)",
+  memcpy: "var(--mem)",
+  memset: "var(--hue-4)",
+  sync: "var(--hue-7)",
+  idle: "var(--idle)",
+  compute: "var(--compute)",
+  overlap: "var(--overlap)",
+  exposed_comm: "var(--comm)",
+  exposed_mem: "var(--mem)",
+  FP64: "var(--hue-8)",
+  FP32: "var(--hue-0)",
+  TF32: "var(--hue-3)",
+  BF16: "var(--hue-2)",
+  FP16: "var(--hue-1)",
+  FP8: "var(--hue-4)",
+  INT8: "var(--hue-9)",
+  INT32: "var(--hue-6)",
+  other: "var(--others)",
+  HtoD: "var(--hue-0)",
+  DtoH: "var(--hue-1)",
+  DtoD: "var(--hue-2)",
+  PtoP: "var(--hue-3)",
+  HtoH: "var(--hue-6)",
+};
+
+/** Colour of a name as a CSS value that follows the theme. */
+export function colourOf(name: string): string {
+  const fixed = FIXED[name];
+  if (fixed) return fixed;
+  if (/^[\d,]+ other /.test(name)) return "var(--others)";
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < name.length; at += 1) {
+    hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193);
+  }
+  return `var(--hue-${((hash ^ (hash >>> 16)) >>> 0) % HUES})`;
+}
+
+/** Colour of the n-th line of a chart: lines are told apart by order, not by name. */
+export const lineColour = (position: number): string => `var(--hue-${position % HUES})`;
