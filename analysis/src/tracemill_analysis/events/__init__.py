@@ -1,7 +1,7 @@
 """From rows of an importer to event tables: linking, steps, depths, collectives, time slices.
 
-``write_events`` is the one call for importers that hold their rows; ``EventWriter`` takes them batch
-by batch in bounded memory.
+``write_events`` is the one call for importers that hold their rows; ``EventWriter`` takes them
+batch by batch in bounded memory.
 """
 
 from tracemill_analysis.events.series import STEP_SERIES, fold

@@ -19,16 +19,16 @@ Int64 = NDArray[np.int64]
 _BATCH_ROWS = 65_536
 
 _LAUNCH_TABLES = f"""
-CREATE TEMP TABLE calls AS
+CREATE TABLE calls AS
     SELECT * EXCLUDE ({SEQUENCE}), min({SEQUENCE}) AS {SEQUENCE} FROM api_calls GROUP BY ALL;
-CREATE TEMP TABLE launches AS
+CREATE TABLE launches AS
     SELECT correlation, count(*)::BIGINT AS calls, min(start_ns)::BIGINT AS launch_start_ns,
         min(dur_ns)::BIGINT AS launch_dur_ns, min(thread)::BIGINT AS launch_thread
     FROM calls WHERE correlation IS NOT NULL GROUP BY correlation;
 """
 
 _GPU_TABLE = f"""
-CREATE TEMP TABLE linked_{{name}} AS
+CREATE TABLE linked_{{name}} AS
     SELECT run.*, calls,
         CASE WHEN calls = 1 THEN launch_start_ns END AS launch_start_ns,
         CASE WHEN calls = 1 THEN launch_dur_ns END AS launch_dur_ns,
@@ -39,15 +39,15 @@ CREATE TEMP TABLE linked_{{name}} AS
 """
 
 _RUN_TABLES = f"""
-CREATE TEMP TABLE runs AS
+CREATE TABLE runs AS
     SELECT correlation, launch_thread, launch_start_ns, start_ns, start_ns + dur_ns AS end_ns
     FROM linked_kernels WHERE calls = 1
     UNION ALL
     SELECT correlation, launch_thread, launch_start_ns, start_ns, start_ns + dur_ns
     FROM linked_memory_ops WHERE calls = 1;
-CREATE TEMP TABLE first_runs AS
+CREATE TABLE first_runs AS
     SELECT correlation, min(start_ns)::BIGINT AS run_start_ns FROM runs GROUP BY correlation;
-CREATE TEMP TABLE gpu_extents AS
+CREATE TABLE gpu_extents AS
     SELECT external_id, min(start_ns)::BIGINT AS gpu_start_ns,
         max(start_ns + dur_ns)::BIGINT AS gpu_end_ns
     FROM {GPU_ANNOTATIONS} WHERE external_id <> 0 GROUP BY external_id;
@@ -102,8 +102,8 @@ class Linker:
 
     def count(self, table: str, where: str = "true") -> int:
         """Count rows of one of the linked tables."""
-        row = self._connection.execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()
-        return int(row[0])
+        rows = self._connection.execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchall()
+        return int(rows[0][0])
 
     def ordered(self, name: str) -> Iterator[Any]:
         """Yield the rows of a table as ``pyarrow.RecordBatch``, ordered by start."""
@@ -111,8 +111,9 @@ class Linker:
 
     def launching_threads(self) -> Int64:
         """Return the threads that launched GPU events."""
-        table = self._connection.sql("SELECT DISTINCT launch_thread FROM runs").to_arrow_table()
-        return np.asarray(table.column(0).to_numpy(), np.int64)
+        cursor = self._connection.cursor()
+        rows = cursor.execute("SELECT DISTINCT launch_thread FROM runs").fetchall()
+        return np.array([thread for (thread,) in rows], np.int64)
 
     def runs_launched(self, from_ns: int, until_ns: int) -> Iterator[dict[str, Int64]]:
         """Yield linked GPU events launched in ``[from_ns, until_ns)``, ordered by launch."""
@@ -121,6 +122,8 @@ class Linker:
             f" WHERE launch_start_ns >= {int(from_ns)} AND launch_start_ns < {int(until_ns)}"
             " ORDER BY launch_start_ns"
         )
-        for batch in self._connection.sql(query).to_arrow_reader(_BATCH_ROWS):
+        # A connection of its own: the rows of annotations are being read on the other one.
+        cursor = self._connection.cursor()
+        for batch in cursor.sql(query).to_arrow_reader(_BATCH_ROWS):
             table = pa.Table.from_batches([batch])
             yield {name: table.column(name).to_numpy() for name in table.column_names}

@@ -13,7 +13,7 @@ Int64 = NDArray[np.int64]
 
 
 class StepIndex:
-    """Step ranges of one process, half open ``[start, end)``; of overlapping ones the later wins."""
+    """Step ranges of one process, half open ``[start, end)``; if they overlap, the later wins."""
 
     def __init__(self, starts_ns: Int64, durations_ns: Int64, indexes: Int64) -> None:
         order = np.lexsort((indexes, starts_ns))

@@ -47,6 +47,8 @@ class EventSummary:
     start_ns: int | None = None
     end_ns: int | None = None
     devices: set[int] = field(default_factory=set)
+    duplicates: int = 0
+    """Rows left out because they are exact copies."""
 
     def cover(self, starts_ns: NDArray[np.int64], durations_ns: NDArray[np.int64]) -> None:
         """Widen ``start_ns`` and ``end_ns`` to include ranges."""
@@ -70,10 +72,11 @@ def write_events(
     ``frames`` maps KERNELS, MEMORY_OPS, API_CALLS, SYNCS, ANNOTATIONS, OPERATORS to a
     ``pyarrow.Table`` or an iterator of them, with the columns of ``given_columns(table)`` (nullable
     ones may be absent). Worked out here: process_id, rank, the launch of each GPU event (calls and
-    GPU events share a correlation id), step, category, precision, series, index, depth, GPU times of
-    annotations, host-side rows of SYNCS, and COLLECTIVES (from communication kernels).
+    GPU events share a correlation id), step, category, precision, series, index, depth, GPU times
+    of annotations, host-side rows of SYNCS, and COLLECTIVES (from communication kernels).
     ``offset_ns`` is added to all times. Counts DUPLICATE, DUPLICATE_ID and UNLINKED in ``drops``.
-    The objects are ``tables/<table>/job_name=<job>/p<process>.parquet``; a table without rows has none.
+    The objects are ``tables/<table>/job_name=<job>/p<process>.parquet``; a table without rows has
+    none.
     """
     with scratch_folder() as folder, EventWriter(folder) as writer:
         for table, frame in frames.items():
@@ -111,7 +114,7 @@ class EventWriter:
         self.strings.close()
 
     def add(self, table: Table, columns: dict[str, Any], rows: int) -> None:
-        """Take ``rows`` rows of ``table``; see ``write_events`` and ``Stage.add`` for the columns."""
+        """Take ``rows`` rows of ``table``; columns as in ``write_events`` and ``Stage.add``."""
         if not rows:
             return
         if table in (ANNOTATIONS, API_CALLS):
@@ -133,7 +136,7 @@ class EventWriter:
         context = build.Context(self.strings, self._steps.index(), offset_ns)
         with Linker(self._folder, _LINK_MEMORY_BYTES, _LINK_THREADS) as linker:
             linker.load(self._stages)
-            self._count(linker, drops)
+            summary.duplicates = self._count(linker, drops)
             with SliceWriter(store, COLLECTIVES, job, item) as collectives:
                 for table in EVENT_TABLES:
                     if not self._stages[table.name].rows:
@@ -150,7 +153,7 @@ class EventWriter:
             summary.rows[COLLECTIVES.name] = collectives.rows
         return summary
 
-    def _count(self, linker: Linker, drops: DropCounter) -> None:
+    def _count(self, linker: Linker, drops: DropCounter) -> int:
         kept = {
             "api_calls": linker.count("calls"),
             "kernels": linker.count("linked_kernels"),
@@ -162,6 +165,7 @@ class EventWriter:
             linked = f"linked_{name}"
             drops.add(DropReason.UNLINKED, linker.count(linked, "calls IS NULL"), f"in {name}")
             drops.add(DropReason.DUPLICATE_ID, linker.count(linked, "calls > 1"), f"in {name}")
+        return sum(self._stages[name].rows - rows for name, rows in kept.items())
 
     def _name_ids(self, names: Any) -> NDArray[np.int32]:
         return names if isinstance(names, np.ndarray) else self.strings.ids_of_array(names)

@@ -1,0 +1,1 @@
+"""Imports Kineto traces: the Chrome-trace JSON that the PyTorch profiler writes."""
