@@ -1,0 +1,82 @@
+"""Resolves options: keyword of the call, else environment, else default (table in _generated)."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from tracemill import _generated
+from tracemill._guard import UsageError, say
+
+_TRUE = ("1", "true", "yes", "on")
+_FALSE = ("0", "false", "no", "off", "")
+
+_LIMITS = {
+    "max_steps": (0, 2**62),
+    "max_bytes": (0, 2**62),
+    "flush_interval_ms": (10, 3_600_000),
+    "cpu_interval_ms": (0, 3_600_000),
+    "cpu_duration_s": (0, 10**9),
+    "ring_events": (16, 2**24),
+    "rotate_bytes": (0, 2**62),
+    "rotate_s": (0, 10**9),
+}
+_MIN_CPU_INTERVAL_MS = 10
+
+
+def resolve(given: dict[str, Any]) -> dict[str, Any]:
+    """Return every option with its value in force.
+
+    Raises UsageError (a ValueError) for a keyword that is no option or has an unusable value. An
+    unusable value in the environment is said on stderr and the default is taken.
+    """
+    unknown = sorted(set(given) - set(_generated.OPTIONS))
+    if unknown:
+        known = ", ".join(_generated.OPTIONS)
+        raise UsageError(f"unknown option {unknown[0]!r}; the options are {known}")
+    values: dict[str, Any] = {}
+    for name, (env, kind, default, _) in _generated.OPTIONS.items():
+        if name in given and given[name] is not None:
+            values[name] = parse(name, kind, given[name])
+        elif env in os.environ:
+            try:
+                values[name] = parse(name, kind, os.environ[env])
+            except UsageError as error:
+                say(f"environment variable {env} is not used: {error}")
+                values[name] = default
+        else:
+            values[name] = default
+    return values
+
+
+def parse(name: str, kind: type, value: Any) -> Any:
+    """Return ``value`` as the option's type; strings are read. UsageError if that cannot be."""
+    if kind is bool:
+        return _parse_bool(name, value)
+    if kind is int:
+        return _parse_int(name, value)
+    if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
+        raise UsageError(f"option {name}: expected a non-empty text, not {value!r}")
+    return os.fspath(value)
+
+
+def _parse_bool(name: str, value: Any) -> bool:
+    text = str(value).strip().lower()
+    if isinstance(value, (bool, int, str)) and text in _TRUE + _FALSE:
+        return text in _TRUE
+    raise UsageError(f"option {name}: expected 1 or 0, not {value!r}")
+
+
+def _parse_int(name: str, value: Any) -> int:
+    try:
+        if isinstance(value, (bool, float)):
+            raise TypeError
+        number = int(value.strip() if isinstance(value, str) else value)
+    except (TypeError, ValueError):
+        raise UsageError(f"option {name}: expected a whole number, not {value!r}") from None
+    low, high = _LIMITS[name]
+    if name == "cpu_interval_ms" and 0 < number < _MIN_CPU_INTERVAL_MS:
+        raise UsageError(f"option {name}: take 0 (off) or at least {_MIN_CPU_INTERVAL_MS}")
+    if not low <= number <= high:
+        raise UsageError(f"option {name}: {number} is outside {low}..{high}")
+    return number
