@@ -83,7 +83,19 @@ def factor(ratio: float) -> str:
 
 
 def hours(gpu_hours: float) -> str:
-    """Write GPU-hours."""
-    if gpu_hours and gpu_hours < 0.0001:
-        return "< 0.0001"
-    return significant(gpu_hours) if gpu_hours < 1000 else f"{gpu_hours:,.0f}"
+    """Write GPU time: ``12.4 GPU-hours``, or a duration where that would be next to nothing."""
+    if gpu_hours >= 0.1:
+        amount = significant(gpu_hours) if gpu_hours < 1000 else f"{gpu_hours:,.0f}"
+        return f"{amount} GPU-hours"
+    return f"{duration(gpu_hours * 3.6e12)} over all GPUs"
+
+
+def at_stake(at_stake_ns: int, gpu_hours: float) -> str:
+    """Write what a finding costs, per GPU and (where it is another number) over all GPUs."""
+    if at_stake_ns == 0:
+        return "no time can be put to it"
+    one_gpu = abs(gpu_hours * 3.6e12 - at_stake_ns) <= 1
+    if gpu_hours == 0 or (one_gpu and gpu_hours < 0.1):
+        return f"{duration(at_stake_ns)} at stake"
+    per_gpu = "" if one_gpu else " per GPU"
+    return f"{duration(at_stake_ns)} at stake{per_gpu}, {hours(gpu_hours)}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tracemill_schema.vocab import Severity
+
 from tracemill_analysis.findings.base import Finding, abstain, severity_of
 from tracemill_analysis.findings.ledger import Claim, Ledger
 from tracemill_analysis.findings.tables import JobTables, Lane, Window
@@ -9,6 +11,8 @@ from tracemill_analysis.units import duration, percent
 
 RULE = "gpu_idle_edges"
 MIN_SHARE = 0.05
+SHORT_CAPTURE_NS = 600_000_000_000
+"""In a recording shorter than ten minutes set-up weighs more than in the training: information."""
 
 
 def evaluate(tables: JobTables, ledger: Ledger) -> list[Finding]:
@@ -45,12 +49,13 @@ def evaluate(tables: JobTables, ledger: Ledger) -> list[Finding]:
         )
     if recorded == 0 or claim.total_ns < MIN_SHARE * recorded:
         return []
+    short = max(span.length_ns for span in spans.values()) < SHORT_CAPTURE_NS
     gpus = len(tables.gpu_windows)
     mean = ", mean per GPU" if gpus > 1 else ""
     return [
         Finding(
             RULE,
-            severity_of(claim.total_ns / recorded),
+            Severity.INFO if short else severity_of(claim.total_ns / recorded),
             f"No GPU event in the first {duration(before / gpus)} and the last "
             f"{duration(after / gpus)} of the recording{mean}: "
             f"{percent(claim.total_ns / recorded)} of the recorded time",

@@ -50,7 +50,7 @@ def evaluate(tables: JobTables, ledger: Ledger) -> list[Finding]:
             RULE,
             severity_of(claim.total_ns / tables.observed_ns),
             f"{integer(runs)} of {integer(all_runs)} kernel runs ({percent(runs / all_runs)}) are "
-            f"of kernels with a median of {duration(SMALL_NS)} or less: {duration(gpu_ns)} on the "
+            f"of kernels with a median of {SMALL_NS // 1000} µs or less: {duration(gpu_ns)} on the "
             f"GPU, {duration(sum(launch_ns.values()))} of host time to launch them",
             "Fuse element-wise work (torch.compile, XLA, fused optimizers), capture the step in a "
             "CUDA graph, or make the batch larger.",

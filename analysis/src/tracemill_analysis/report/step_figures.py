@@ -11,14 +11,20 @@ from tracemill_analysis.findings.tables import JobTables, Row
 MAX_POINTS = 240
 MAX_SLOWEST = 10
 TARGET_BINS = 30
+BEYOND_FACTOR = 4
+"""Values more than this many times (p95 - min) above the minimum count as beyond."""
 
 
 @dataclass(frozen=True)
 class Histogram:
-    """Counts of values in ``[edges_ns[i], edges_ns[i + 1])``; the last bin includes its end."""
+    """Counts of values in ``[edges_ns[i], edges_ns[i + 1])``, and of those beyond the last edge.
+
+    A few very long values would squeeze all others into one bin; they are counted as ``beyond``.
+    """
 
     edges_ns: list[int]
     counts: list[int]
+    beyond: int = 0
 
 
 @dataclass(frozen=True)
@@ -85,14 +91,22 @@ def nice_width(span: int, target: int) -> int:
 
 def histogram(values: Sequence[int]) -> Histogram:
     """Count integer values in bins of a round width."""
-    low, high = min(values), max(values)
+    ordered = sorted(values)
+    low, high = ordered[0], ordered[-1]
+    limit = low + max(BEYOND_FACTOR * (_quantile(ordered, 95) - low), low // 2)
+    if high > limit:
+        high = max(value for value in ordered if value <= limit)
     width = nice_width(max(1, high - low), TARGET_BINS)
     first = low // width * width
     bins = max(1, (high - first) // width + 1)
     counts = [0] * bins
+    beyond = 0
     for value in values:
-        counts[(value - first) // width] += 1
-    return Histogram([first + width * i for i in range(bins + 1)], counts)
+        if value > high:
+            beyond += 1
+        else:
+            counts[(value - first) // width] += 1
+    return Histogram([first + width * i for i in range(bins + 1)], counts, beyond)
 
 
 def _course(rows: Sequence[Row]) -> tuple[list[Row], int]:

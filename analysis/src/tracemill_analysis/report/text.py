@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Sequence
 
@@ -10,9 +11,9 @@ from tracemill_analysis.findings.tables import Row
 from tracemill_analysis.report.model import Report
 from tracemill_analysis.report.names import clean, shorten
 from tracemill_analysis.units import (
+    at_stake,
     bandwidth,
     duration,
-    hours,
     integer,
     percent,
     plural,
@@ -50,10 +51,16 @@ def _head(report: Report) -> str:
     return "\n".join([*lines, "", *_wrap("; ".join(filter(None, facts)), ""), ""])
 
 
+_UNIT = re.compile(r"(?<=\d) (?=%|[nµm]?s\b|[KMGT]iB|B\b|min\b|h\b)")
+
+
 def _wrap(text: str, indent: str) -> list[str]:
-    return textwrap.wrap(
-        text, WIDTH, subsequent_indent=indent, break_long_words=True, break_on_hyphens=False
+    """Wrap a paragraph; a number is not parted from its unit."""
+    joined = _UNIT.sub("\u00a0", text)
+    lines = textwrap.wrap(
+        joined, WIDTH, subsequent_indent=indent, break_long_words=True, break_on_hyphens=False
     )
+    return [line.replace("\u00a0", " ") for line in lines]
 
 
 def _title(text: str) -> list[str]:
@@ -66,19 +73,18 @@ def _findings(report: Report) -> str:
         lines.append("None.")
     for number, finding in enumerate(report.findings, 1):
         lines += _finding(number, finding)
+    needs: dict[str, list[str]] = {}
     for finding in report.abstained:
-        lines += _wrap(f"  ?  {finding.rule}: cannot answer; {clean(finding.title)}", "     ")
+        needs.setdefault(finding.title, []).append(finding.rule)
+    for need, rules in needs.items():
+        lines += _wrap(f"  ?   {clean(need)} for: {', '.join(rules)}", "      ")
     if report.checked:
         lines += _wrap(f"  ok  nothing found by: {', '.join(report.checked)}", "      ")
     return "\n".join([*lines, ""])
 
 
 def _finding(number: int, finding: Finding) -> list[str]:
-    stake = (
-        f"{duration(finding.at_stake_ns)} at stake" if finding.at_stake_ns else "no time put to it"
-    )
-    if finding.gpu_hours:
-        stake += f", {hours(finding.gpu_hours)} GPU-hours"
+    stake = at_stake(finding.at_stake_ns, finding.gpu_hours)
     head = f"{number}. [{finding.severity.value}] {clean(finding.title)}"
     return [
         *_wrap(head, "   "),
@@ -215,7 +221,8 @@ def _steps(report: Report) -> str:
         for row in steps.slowest
     ]
     note = (
-        f"{plural(steps.count, 'step')} of {plural(steps.ranks, 'rank')}: median {duration(steps.p50_ns)}, "
+        f"{plural(steps.count, 'step')} of {plural(steps.ranks, 'rank')}: "
+        f"median {duration(steps.p50_ns)}, "
         f"mean {duration(steps.mean_ns)}, p95 {duration(steps.p95_ns)}, "
         f"min {duration(steps.min_ns)}, max {duration(steps.max_ns)} (first steps left out: "
         f"{steps.left_out})."

@@ -12,14 +12,14 @@ from tracemill_analysis.findings.base import Finding
 from tracemill_analysis.findings.stats import median
 from tracemill_analysis.findings.steps import gap_ns, names_input, wait_ns
 from tracemill_analysis.findings.tables import JobTables, Row
-from tracemill_analysis.units import duration, hours, integer, percent, plural
+from tracemill_analysis.units import at_stake, duration, integer, percent, plural
 
 NAMED_REASONS = 3
 
 
 def verdict(tables: JobTables, findings: Sequence[Finding]) -> tuple[str, str, str]:
     """Return the three lines. Needs no row of ``jobs``."""
-    return _dominates(tables), _costs(tables, findings), _worth(tables, findings)
+    return _dominates(tables), _costs(findings), _worth(tables, findings)
 
 
 def _dominates(tables: JobTables) -> str:
@@ -98,28 +98,22 @@ def _longest_phase(tables: JobTables, steps_ns: int) -> tuple[str, int] | None:
     return max(fitting.items(), key=lambda item: (item[1], item[0])) if fitting else None
 
 
-def _costs(tables: JobTables, findings: Sequence[Finding]) -> str:
+def _costs(findings: Sequence[Finding]) -> str:
     problems = [finding for finding in findings if finding.counts]
     abstained = sum(finding.abstained for finding in findings)
     if not problems:
         note = f"; {plural(abstained, 'rule')} had not the data to answer" if abstained else ""
         return f"No rule found anything that costs much{note}."
-    text = f"Most costly: {problems[0].title} ({_stake(tables, problems[0])})."
+    text = f"Most costly: {problems[0].title} ({_stake(problems[0])})."
     if len(problems) > 1:
-        text += f" Next: {problems[1].title} ({_stake(tables, problems[1])})."
+        text += f" Next: {problems[1].title} ({_stake(problems[1])})."
     if len(problems) > 2:
         text += f" {len(problems) - 2} more."
     return text
 
 
-def _stake(tables: JobTables, finding: Finding) -> str:
-    if finding.at_stake_ns == 0:
-        return "no time can be put to it"
-    text = f"{duration(finding.at_stake_ns)} at stake"
-    if finding.gpu_hours:
-        per_gpu = " per GPU" if len(tables.lanes) > 1 else ""
-        text += f"{per_gpu}, {hours(finding.gpu_hours)} GPU-hours"
-    return text
+def _stake(finding: Finding) -> str:
+    return at_stake(finding.at_stake_ns, finding.gpu_hours)
 
 
 def _worth(tables: JobTables, findings: Sequence[Finding]) -> str:

@@ -137,15 +137,20 @@ def step_histogram(figures: Figures) -> str:
     if steps is None:
         return ""
     edges, counts = steps.histogram.edges_ns, steps.histogram.counts
-    columns = [
+    columns: list[list[svg.Part]] = [
         [("compute", float(n), f"{duration(edges[i])} to {duration(edges[i + 1])}: {integer(n)}")]
         for i, n in enumerate(counts)
     ]
+    beyond = steps.histogram.beyond
+    last = duration(edges[-1])
+    if beyond:
+        columns += [[], [("wait", float(beyond), f"longer: {integer(beyond)}")]]
+        last = f"{last} | longer: {integer(beyond)}"
     chart = svg.columns(
         "Distribution of step times",
         columns,
         lambda value: f"{value:.1f}".removesuffix(".0"),
-        (duration(edges[0]), duration(edges[-1])),
+        (duration(edges[0]), last),
         width=520,
         height=170,
     )
@@ -200,7 +205,13 @@ def _strip(strip: Strip) -> str:
 
 def activity(figures: Figures) -> str:
     """Return GPU activity by kind."""
-    colours = {"kernel": "compute", "memcpy": "memory", "memset": "memory", "sync": "wait"}
+    colours = {
+        "kernel": "compute",
+        "memcpy": "memory",
+        "memset": "memory",
+        "sync": "wait",
+        "idle": "wait",
+    }
     rows = [
         [
             parts.words(row["activity"]),

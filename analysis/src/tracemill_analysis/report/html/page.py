@@ -10,7 +10,7 @@ from tracemill_analysis.findings.base import Finding
 from tracemill_analysis.report.html import charts, parts, tables
 from tracemill_analysis.report.model import Report
 from tracemill_analysis.report.names import shorten
-from tracemill_analysis.units import duration, hours, integer, percent
+from tracemill_analysis.units import at_stake, duration, integer, percent
 
 _PANELS = (
     charts.gpu_time,
@@ -106,9 +106,8 @@ def _findings(report: Report) -> str:
 
 def _finding(finding: Finding) -> str:
     stake = f"<b>{parts.time(finding.at_stake_ns).html}</b>" if finding.at_stake_ns else "<b>–</b>"
-    lines = ["at stake" if finding.at_stake_ns else "no time put to it"]
-    if finding.gpu_hours:
-        lines.append(f"{hours(finding.gpu_hours)} GPU-hours")
+    _, _, rest = at_stake(finding.at_stake_ns, finding.gpu_hours).partition(" at stake")
+    lines = [f"at stake{rest}" if finding.at_stake_ns else "no time can be put to it"]
     lines.append(f"confidence {percent(finding.confidence)}")
     notes = "".join(f"<span>{parts.text(line)}</span>" for line in lines)
     severity = finding.severity.value
@@ -150,18 +149,21 @@ def _value(column: str, value: Any) -> parts.Cell:
 
 
 def _silent(report: Report) -> str:
-    text = ""
-    if report.abstained:
+    """Return what the rules without a finding say; rules that need the same stand together."""
+    needs: dict[str, list[str]] = {}
+    for finding in report.abstained:
+        needs.setdefault(finding.title, []).append(finding.rule)
+    html = ""
+    if needs:
         items = "".join(
-            f"<li><b>{parts.text(f.rule)}</b>: {parts.text(f.title)}</li>" for f in report.abstained
+            f"<li>{parts.text(need)} for <b>{parts.text(', '.join(rules))}</b></li>"
+            for need, rules in needs.items()
         )
-        text += (
-            '<p class="note silent">Rules this capture cannot answer:</p>'
+        html += (
+            '<p class="note silent">This capture cannot answer some rules:</p>'
             f'<ul class="quietlist">{items}</ul>'
         )
     if report.checked:
-        text += (
-            f'<p class="note silent">Rules that looked and found nothing: '
-            f"{parts.text(', '.join(report.checked))}.</p>"
-        )
-    return text
+        checked = parts.text(", ".join(report.checked))
+        html += f'<p class="note silent">Rules that looked and found nothing: {checked}.</p>'
+    return html

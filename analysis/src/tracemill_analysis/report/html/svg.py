@@ -155,6 +155,6 @@ def area(
     ground = _line(0, base, width, base) + _line(0, 2, width, 2)
     return (
         f'<svg viewBox="0 0 {number(width)} {number(height)}" preserveAspectRatio="none" '
-        f'style="height:{number(height)}px" role="img" aria-label="{escape(label)}">'
+        f'class="area" style="height:{number(height)}px" role="img" aria-label="{escape(label)}">'
         f"{ground}{shape}</svg>"
     )
