@@ -158,7 +158,7 @@ def operators(rows: Rows, context: Context, _linker: Linker) -> Columns:
     }
 
 
-def annotations(rows: Rows, context: Context, linker: Linker) -> Columns:
+def user_ranges(rows: Rows, context: Context, linker: Linker) -> Columns:
     """Columns of ``annotations``."""
     folded, places = _by_name(rows, context, fold)
     series = [name for name, _ in folded]
@@ -231,6 +231,6 @@ BUILDERS: dict[str, Callable[[Rows, Context, Linker], Columns]] = {
     MEMORY_OPS.name: memory_ops,
     "api_calls": api_calls,
     "syncs": syncs,
-    "annotations": annotations,
+    "annotations": user_ranges,
     "operators": operators,
 }

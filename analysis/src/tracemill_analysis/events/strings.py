@@ -68,7 +68,7 @@ class StringPool:
         dictionary = values.dictionary.cast(pa.string()).to_pylist()
         known = self.ids((text or "" for text in dictionary), len(dictionary))
         positions = pc.fill_null(values.indices, NULL_ID).to_numpy(zero_copy_only=False)
-        return np.append(known, np.int32(NULL_ID))[positions]
+        return np.asarray(np.append(known, np.int32(NULL_ID))[positions], np.int32)
 
     def texts(self, ids: NDArray[np.int32]) -> tuple[list[str | None], NDArray[np.int64]]:
         """Return the distinct texts behind ``ids`` and, for each id, its place among them."""

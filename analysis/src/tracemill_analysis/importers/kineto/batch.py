@@ -85,7 +85,8 @@ class Batch:
 
     def dimensions(self, name: str) -> dict[str, Any]:
         """Return the three columns of ``grid`` or ``block``."""
-        values = [v if v is not None and len(v) == 3 else _NO_DIMENSIONS
+        values = [
+            v if isinstance(v, list) and len(v) == 3 else _NO_DIMENSIONS
                   for v in map(attrgetter(name), self.args)]  # fmt: skip
         columns = zip(*values, strict=True)
         return {

@@ -92,4 +92,4 @@ def _device_name(facts: dict[str, Any], devices: set[int]) -> str | None:
         return None
     names = {entry.get("id"): entry.get("name") for entry in properties if isinstance(entry, dict)}
     used = [names.get(device) for device in sorted(devices)] or list(names.values())[:1]
-    return next((name for name in used if isinstance(name, str)), None)
+    return next((name for name in used if isinstance(name, str) and name), None)

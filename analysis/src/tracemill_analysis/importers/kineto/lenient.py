@@ -152,9 +152,9 @@ class _Fields:
         self.bad += 1
         return None
 
-    def numbers(self, value: Any) -> list[int] | None:
-        if value is None:
-            return None
+    def numbers(self, value: Any) -> list[int] | str | None:
+        if value is None or isinstance(value, str):
+            return value
         if isinstance(value, list) and all(type(v) is int for v in value):
             return value
         self.bad += 1
@@ -165,16 +165,17 @@ class _Fields:
 
 
 def _args(loaded: dict[str, Any], fields: _Fields) -> Args:
-    values = {}
+    values: dict[str, Any] = {}
     for name, key in _ARG_KEYS.items():
         if key in loaded:
-            values[name] = _CONVERSIONS.get(name, _Fields.number)(fields, loaded[key])
+            values[name] = _CONVERSIONS[name](fields, loaded[key])
     return Args(**values)
 
 
 _ARG_KEYS = dict(zip(Args.__struct_fields__, Args.__struct_encode_fields__, strict=True))
 
 _CONVERSIONS: dict[str, Callable[[_Fields, Any], Any]] = {
+    **dict.fromkeys(_ARG_KEYS, _Fields.number),
     "grid": _Fields.numbers,
     "block": _Fields.numbers,
     "shapes": _Fields.raw,

@@ -25,8 +25,8 @@ class Args(Struct, gc=False):
     size: Number = None
     kind: Text = None
     direction: Text = None
-    grid: list[int] | None = None
-    block: list[int] | None = None
+    grid: list[int] | str | None = None
+    block: list[int] | str | None = None
     registers: Number = field(default=None, name="registers per thread")
     shared_bytes: Number = field(default=None, name="shared memory")
     graph_node: Number = field(default=None, name="graph node id")

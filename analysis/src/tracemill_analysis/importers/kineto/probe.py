@@ -8,11 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tracemill_schema.errors import UnknownFormatError
+
+from tracemill_analysis.importers.kineto.categories import KIND_BY_CATEGORY
 from tracemill_analysis.importers.kineto.header import Header, read_header, trailer_facts
 from tracemill_analysis.importers.kineto.source import Source
 
 _TAIL_BYTES = 1 << 20
 _INFLATE_LIMIT_BYTES = 8 << 30
+_KINETO_KEYS = frozenset({"schemaVersion", "deviceProperties", "distributedInfo"})
+_CATEGORY = re.compile(rb'"cat"\s*:\s*"([^"]{1,64})"')
 _INFO_KEY = re.compile(rb'"distributedInfo"\s*:\s*\{')
 
 
@@ -33,6 +38,7 @@ def probe(path: Path) -> KinetoProbe:
     """
     with Source(path) as source:
         header = read_header(source)
+        _require_known_category(source, header)
         if "distributedInfo" in header.facts or header.bare:
             return distributed(header.facts)
         return distributed(trailer_facts(_behind_events(_tail(path, source, header))))
@@ -43,6 +49,20 @@ def distributed(facts: dict[str, Any]) -> KinetoProbe:
     info = facts.get("distributedInfo")
     info = info if isinstance(info, dict) else {}
     return KinetoProbe(_count(info.get("rank")), _count(info.get("world_size")))
+
+
+def _require_known_category(source: Source, header: Header) -> None:
+    """Refuse Chrome traces of other tools, as far as the first MiB shows."""
+    if _KINETO_KEYS & header.facts.keys():
+        return
+    header.rest += source.read(max(_TAIL_BYTES - len(header.rest), 0))
+    categories = {found.decode("utf-8", "replace") for found in _CATEGORY.findall(header.rest)}
+    is_whole = len(header.rest) < _TAIL_BYTES
+    if not categories & KIND_BY_CATEGORY.keys() and (categories or is_whole):
+        raise UnknownFormatError(
+            f"{source.path.name}: a Chrome trace, but with no event of a kind that the PyTorch "
+            "profiler writes"
+        )
 
 
 def _count(value: Any) -> int | None:
