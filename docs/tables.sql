@@ -378,3 +378,39 @@ CREATE TABLE "collective_summary" (
   "p99_ns" BIGINT NOT NULL,
   "bytes" BIGINT NOT NULL
 );
+CREATE TABLE "queue_depth" (
+  "process_id" INTEGER NOT NULL,
+  "rank" INTEGER,
+  "node" VARCHAR NOT NULL,
+  "device" INTEGER NOT NULL,
+  "stream" BIGINT NOT NULL,
+  "bin_start_ns" BIGINT NOT NULL,
+  "bin_ns" BIGINT NOT NULL,
+  "max_depth" BIGINT NOT NULL,
+  "mean_depth" DOUBLE NOT NULL
+);
+CREATE TABLE "stragglers" (
+  "process_id" INTEGER NOT NULL,
+  "rank" INTEGER,
+  "node" VARCHAR NOT NULL,
+  "collectives" BIGINT NOT NULL,
+  "last" BIGINT NOT NULL,
+  "last_wait_ns" BIGINT NOT NULL,
+  "caused_wait_ns" BIGINT NOT NULL,
+  "suffered_wait_ns" BIGINT NOT NULL,
+  "max_lateness_ns" BIGINT NOT NULL,
+  "end_offset_ns" BIGINT NOT NULL,
+  "clock_spread_ns" BIGINT
+);
+CREATE TABLE "idle_causes" (
+  "process_id" INTEGER NOT NULL,
+  "rank" INTEGER,
+  "node" VARCHAR NOT NULL,
+  "device" INTEGER NOT NULL,
+  "cause" VARCHAR NOT NULL,
+  "idle_ns" BIGINT NOT NULL,
+  "gaps" BIGINT NOT NULL,
+  "longest_ns" BIGINT NOT NULL,
+  "share_of_idle" DOUBLE NOT NULL,
+  "share_of_window" DOUBLE NOT NULL
+);

@@ -42,6 +42,17 @@ class WindowKind(StrEnum):
     STEPS = "steps"
 
 
+class IdleCause(StrEnum):
+    """Why a device is idle, in the order in which the rules are asked."""
+
+    OTHER = "other"
+    COMMUNICATION_WAIT = "communication_wait"
+    LAUNCH_BOUND = "launch_bound"
+    INPUT_WAIT = "input_wait"
+    SYNC = "sync"
+    HOST_BOUND = "host_bound"
+
+
 class Precision(StrEnum):
     """Data type a kernel computes in, as far as its name tells."""
 

@@ -7,6 +7,7 @@ durations; every share names its denominator.
 from __future__ import annotations
 
 from tracemill_schema.columns import Column, Role, Table, double, int32, int64, string
+from tracemill_schema.tables import waits
 
 
 def _where(*, device: bool = True) -> tuple[Column, ...]:
@@ -263,4 +264,5 @@ TABLES: tuple[Table, ...] = (
     ANNOTATION_SUMMARY,
     CPU_SUMMARY,
     COLLECTIVE_SUMMARY,
+    *waits.TABLES,
 )
