@@ -1,42 +1,55 @@
 """A small real training with two planted problems, for `make demo`.
 
 A multilayer perceptron learns to tell noisy sine waves from noisy square waves, for 40 steps, in
-PyTorch if it can be imported, otherwise in NumPy. Planted: step 17 does its backward pass many times
-over (a slow step), and the input for steps 27 to 30 comes slowly (a slow input phase).
+PyTorch if it can be imported, otherwise in NumPy. Planted: step 17 does its backward pass many
+times over (a slow step), and the input for steps 27 to 30 comes slowly (a slow input phase).
 
     tracemill record --store DIR --job demo -- python examples/demo_training.py
 """
 
 from __future__ import annotations
 
+import os
+
+# One thread: on a small shared machine the steps would otherwise vary more than what is planted.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
-
 import tracemill
 
 STEPS = 40
 SLOW_STEP = 17
-SLOW_STEP_REPEATS = 12
+SLOW_STEP_REPEATS = 20
 SLOW_INPUT_STEPS = range(27, 31)
-SLOW_INPUT_S = 0.12
-BATCH, POINTS, HIDDEN = 512, 256, 384
+SLOW_INPUT_S = 0.15
+SAMPLES, BATCH, POINTS, HIDDEN = 8_192, 2_048, 256, 512
 
 
-def batches(seed: int = 7) -> Iterator[tuple[Any, Any]]:
-    """Yield (signals [BATCH, POINTS] float32, labels [BATCH] float32 0 or 1), one per step."""
+def dataset(seed: int = 7) -> tuple[Any, Any]:
+    """Return signals [SAMPLES, POINTS] float32 and labels [SAMPLES] float32, 0 sine or 1 square."""
     rng = np.random.default_rng(seed)
-    time_axis = np.linspace(0, 8 * np.pi, POINTS)
+    labels = rng.integers(0, 2, SAMPLES)
+    frequency = rng.uniform(0.5, 2, (SAMPLES, 1))
+    phase = rng.uniform(0, 6, (SAMPLES, 1))
+    waves = np.sin(np.linspace(0, 8 * np.pi, POINTS) * frequency + phase)
+    signals = np.where(labels[:, None] == 1, np.sign(waves), waves)
+    signals = signals + rng.normal(0, 0.6, signals.shape)
+    return signals.astype(np.float32), labels.astype(np.float32)
+
+
+def batches(signals: Any, labels: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield a batch of signals [BATCH, POINTS] and labels [BATCH] per step."""
+    rng = np.random.default_rng(11)
     for step in range(STEPS):
         if step in SLOW_INPUT_STEPS:
             time.sleep(SLOW_INPUT_S)  # planted: as a slow disk or decoder would
-        labels = rng.integers(0, 2, BATCH)
-        waves = np.sin(time_axis * rng.uniform(0.5, 2, (BATCH, 1)) + rng.uniform(0, 6, (BATCH, 1)))
-        signals = np.where(labels[:, None] == 1, np.sign(waves), waves)
-        signals = signals + rng.normal(0, 0.6, signals.shape)
-        yield signals.astype(np.float32), labels.astype(np.float32)
+        picked = rng.integers(0, SAMPLES, BATCH)
+        yield signals[picked], labels[picked]
 
 
 class Trainer(Protocol):
@@ -48,10 +61,10 @@ class Trainer(Protocol):
     def optimize(self) -> None: ...
 
 
-def train(trainer: Trainer) -> float:
+def train(trainer: Trainer, data: tuple[Any, Any]) -> float:
     """Run all steps and return the last loss."""
     loss = float("nan")
-    for step, (signals, labels) in enumerate(batches()):
+    for step, (signals, labels) in enumerate(batches(*data)):
         with tracemill.step(step):
             with tracemill.annotate("Forward"):
                 output = trainer.forward(signals)
@@ -106,6 +119,7 @@ def torch_trainer() -> Trainer:
 
         def __init__(self) -> None:
             torch.manual_seed(1)
+            torch.set_num_threads(1)
             layers = [torch.nn.Linear(POINTS, HIDDEN), torch.nn.ReLU(), torch.nn.Linear(HIDDEN, 1)]
             self.model = torch.nn.Sequential(*layers)
             self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.5)
@@ -146,8 +160,9 @@ def make_trainer() -> tuple[str, Trainer]:
 def main() -> None:
     """Train under recording; `tracemill record` or TRACEMILL_AUTOSTART may have started it."""
     name, trainer = make_trainer()
+    data = dataset()
     tracemill.start()
-    loss = train(trainer)
+    loss = train(trainer, data)
     tracemill.stop()
     print(f"{name}: {STEPS} steps, loss {loss:.3f}")
 

@@ -37,6 +37,11 @@ def discover_raw(store: Store, job: str) -> RawDiscovery:
             ranks[process] = _rank(store, segments)
         except TracemillError as error:
             rejected.append((_source_name(process), str(error)))
+    named = {process: RankSource.CONTENT for process, rank in ranks.items() if rank is not None}
+    if ranks and not named:
+        # A training that is not distributed sets no rank: the process that began first runs it.
+        first = min(ranks, key=lambda process: (process[1], process))
+        ranks[first], named[first] = 0, RankSource.ORDER
     ordered = sorted(ranks, key=lambda p: (ranks[p] is None, ranks[p] or 0, p))
     items = tuple(
         WorkItem(
@@ -46,7 +51,7 @@ def discover_raw(store: Store, job: str) -> RawDiscovery:
             source_name=_source_name(process),
             node=process[0],
             rank=ranks[process],
-            rank_source=RankSource.NONE if ranks[process] is None else RankSource.CONTENT,
+            rank_source=named.get(process, RankSource.NONE),
         )
         for number, process in enumerate(ordered)
     )
