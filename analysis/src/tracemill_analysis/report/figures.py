@@ -54,10 +54,7 @@ class Figures:
 
 def build_figures(tables: JobTables) -> Figures:
     """Compute all figures of a job."""
-    annotations = sorted(
-        tables.rows("annotation_summary"),
-        key=lambda r: (-r["total_ns"], r["series"], r["process_id"]),
-    )
+    annotations = _annotations(tables.rows("annotation_summary"))
     cpu = _cpu(tables.rows("cpu_summary"))
     return Figures(
         time_breakdown=tables.rows("time_breakdown"),
@@ -77,6 +74,18 @@ def build_figures(tables: JobTables) -> Figures:
         drops=tables.rows("drops"),
         processes=tables.rows("processes"),
     )
+
+
+def merged_windows(rows: Sequence[Row]) -> list[Row]:
+    """Merge rows of ``time_breakdown`` that differ in the kind of window only."""
+    merged: list[Row] = []
+    for row in rows:
+        last = merged[-1] if merged else {}
+        if all(last.get(name) == value for name, value in row.items() if name != "window_kind"):
+            merged[-1] = {**last, "window_kind": f"{last['window_kind']}, {row['window_kind']}"}
+        else:
+            merged.append(dict(row))
+    return merged
 
 
 def _grouped(rows: Iterable[Row], *columns: str) -> dict[tuple[Any, ...], list[Row]]:
@@ -190,6 +199,33 @@ def _collectives(rows: Sequence[Row]) -> list[Row]:
         for (operation, group_name), group in _grouped(rows, "operation", "process_group").items()
     ]
     return sorted(merged, key=lambda r: (-r["total_ns"], r["operation"], str(r["process_group"])))
+
+
+def _annotations(rows: Sequence[Row]) -> list[Row]:
+    """Merge the ranks of each series. Quantiles of several ranks cannot be merged: null then."""
+    merged = []
+    for (series,), group in _grouped(rows, "series").items():
+        longest = max(group, key=lambda row: (row["max_ns"], -row["process_id"]))
+        count, time_ns = _total(group, "count"), _total(group, "total_ns")
+        merged.append(
+            {
+                "series": series,
+                "ranks": len(group),
+                "count": count,
+                "total_ns": time_ns,
+                "min_ns": min(row["min_ns"] for row in group),
+                "mean_ns": time_ns / count if count else 0.0,
+                "p50_ns": longest["p50_ns"] if len(group) == 1 else None,
+                "p95_ns": longest["p95_ns"] if len(group) == 1 else None,
+                "max_ns": longest["max_ns"],
+                "longest_rank": longest["rank"],
+                "longest_process_id": longest["process_id"],
+                "longest_step": longest["slowest_step"],
+                "longest_start_ns": longest["slowest_start_ns"],
+                "share_of_capture": sum(row["share_of_capture"] for row in group) / len(group),
+            }
+        )
+    return sorted(merged, key=lambda row: (-row["total_ns"], row["series"]))
 
 
 def _cpu(rows: Sequence[Row]) -> list[Row]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from tracemill_analysis.findings.base import Finding
 from tracemill_analysis.findings.tables import Row
+from tracemill_analysis.report.figures import merged_windows
 from tracemill_analysis.report.model import Report
 from tracemill_analysis.report.names import clean, shorten
 from tracemill_analysis.units import (
@@ -125,7 +126,7 @@ def _breakdown(report: Report) -> str:
             ),
             percent(row["overlap_ns"] / row["comm_ns"]) if row["comm_ns"] else "-",
         ]
-        for row in report.figures.time_breakdown
+        for row in merged_windows(report.figures.time_breakdown)
     ]
     return _table(
         "GPU time",
@@ -153,7 +154,7 @@ def _kernels(report: Report) -> str:
     ]
     if ranking.others:
         share = ranking.others_ns / ranking.total_ns if ranking.total_ns else 0.0
-        others = [f"({ranking.others} others)", integer(ranking.others_count)]
+        others = [f"({plural(ranking.others, 'other')})", integer(ranking.others_count)]
         rows.append([*others, duration(ranking.others_ns), percent(share), "", ""])
     return _table(
         "Kernels by time",
@@ -174,7 +175,7 @@ def _activity(report: Report) -> str:
         for row in report.figures.activity
     ]
     note = "Busy: union of the events; share of the all_gpu windows of all GPUs together."
-    return _table("GPU activity", ("kind", "events", "busy", "share"), rows, note)
+    return _table("GPU activity", ("kind", "count", "busy", "share"), rows, note)
 
 
 def _memory(report: Report) -> str:
@@ -233,22 +234,31 @@ def _steps(report: Report) -> str:
 def _annotations(report: Report) -> str:
     rows = [
         [
-            f"{row['series']} ({_rank(row)})",
+            row["series"],
             integer(row["count"]),
             duration(row["total_ns"]),
-            duration(row["p50_ns"]),
-            duration(row["p95_ns"]),
-            duration(row["max_ns"]),
+            *("-" if row[c] is None else duration(row[c]) for c in ("p50_ns", "mean_ns", "max_ns")),
             percent(row["share_of_capture"]),
+            longest_at(row),
         ]
         for row in report.figures.annotations
     ]
     if report.figures.annotations_left_out:
-        rows.append([f"({report.figures.annotations_left_out} rows left out)", *[""] * 6])
-    note = "Share: union of the ranges / time from the rank's first to its last annotation."
-    return _table(
-        "Annotations", ("series", "count", "total", "p50", "p95", "max", "share"), rows, note
+        rows.append([f"({report.figures.annotations_left_out} series left out)", *[""] * 7])
+    head = ("series", "count", "total", "median", "mean", "max", "share", "longest")
+    note = (
+        "Share: union of the ranges / time from the rank's first to its last annotation, mean over "
+        "ranks. Median where one rank has the series."
     )
+    return _table("Annotations", head, rows, note)
+
+
+def longest_at(row: Row) -> str:
+    """Say where the longest range of a merged series is."""
+    step = "" if row["longest_step"] is None else f"step {row['longest_step']}"
+    rank = row["longest_rank"]
+    where = "" if row["ranks"] == 1 or rank is None else f"rank {rank}"
+    return ", ".join(filter(None, (step, where))) or "-"
 
 
 def _cpu(report: Report) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tracemill_schema.vocab import WindowKind
 
 from tracemill_analysis.findings.tables import Row
-from tracemill_analysis.report.figures import Figures
+from tracemill_analysis.report.figures import Figures, merged_windows
 from tracemill_analysis.report.html import parts, svg
 from tracemill_analysis.report.names import shorten
 from tracemill_analysis.report.utilization_figures import Strip
@@ -40,7 +40,9 @@ def gpu_time(figures: Figures) -> str:
     key = svg.legend([(css, label) for css, _, label in _PARTS])
     more = len(rows) - MAX_BARS
     note = f'<p class="note">{more} more GPUs are in report.json.</p>' if more > 0 else ""
-    table = parts.table("", _BREAKDOWN_HEAD, [_breakdown(r) for r in figures.time_breakdown[:96]])
+    table = parts.table(
+        "", _BREAKDOWN_HEAD, [_breakdown(r) for r in merged_windows(figures.time_breakdown)[:96]]
+    )
     fold = f"<details><summary>As a table, with the other windows</summary>{table}</details>"
     return parts.panel(
         "GPU time",
@@ -226,7 +228,7 @@ def activity(figures: Figures) -> str:
         "GPU activity",
         "Time with at least one event of the kind, as a share of the GPUs' windows together. Kinds "
         "may overlap.",
-        parts.table("", ("kind", "", "share", "busy", "events"), rows),
+        parts.table("", ("kind", "", "share", "busy", "count"), rows),
     )
 
 

@@ -9,8 +9,8 @@ from tracemill_analysis.report.figures import Figures, Ranking
 from tracemill_analysis.report.html import parts
 from tracemill_analysis.report.html.charts import where
 from tracemill_analysis.report.html.parts import Cell
-from tracemill_analysis.report.text import metric_value
-from tracemill_analysis.units import bandwidth, duration, integer
+from tracemill_analysis.report.text import longest_at, metric_value
+from tracemill_analysis.units import bandwidth, duration, integer, plural
 
 
 def kernels(figures: Figures) -> str:
@@ -50,7 +50,7 @@ def _others(ranking: Ranking, value: int, total: int) -> list[list[Cell]]:
     share = value / total if total else 0.0
     return [
         [
-            parts.words(f"{integer(ranking.others)} others"),
+            parts.words(plural(ranking.others, "other")),
             parts.bar(share, "extra"),
             parts.share(share),
             parts.time(ranking.others_ns),
@@ -69,7 +69,7 @@ def launches(figures: Figures) -> str:
     total = ranking.total_count
     rows = [
         [
-            parts.name(row["name"]),
+            parts.name(row["name"], 96),
             parts.bar(row["count"] / total),
             parts.share(row["count"] / total),
             parts.count(row["count"]),
@@ -82,6 +82,7 @@ def launches(figures: Figures) -> str:
         "Launches by count",
         f"Share of all {integer(total)} launches; mean is the host time of the launching call.",
         parts.table("", ("kernel", "", "share", "launches", "mean"), rows),
+        wide=True,
     )
 
 
@@ -126,6 +127,7 @@ def latency(figures: Figures) -> str:
         "From the start of the launching call to the start of the run; after call: median from its "
         "end. Negative ones are clock errors.",
         parts.table("", head, rows),
+        wide=True,
     )
 
 
@@ -185,27 +187,29 @@ def ranges(figures: Figures) -> str:
     rows = [
         [
             parts.name(row["series"]),
-            Cell("–" if row["rank"] is None else str(row["rank"])),
             parts.bar(row["share_of_capture"]),
             parts.share(row["share_of_capture"]),
+            parts.count(row["ranks"]),
             parts.count(row["count"]),
             parts.time(row["total_ns"]),
             parts.time(row["p50_ns"]),
             parts.time(row["p95_ns"]),
+            parts.time(row["mean_ns"]),
             parts.time(row["max_ns"]),
-            Cell("–" if row["slowest_step"] is None else str(row["slowest_step"])),
+            Cell(parts.text(longest_at(row))),
         ]
         for row in figures.annotations
     ]
     more = figures.annotations_left_out
-    note = f'<p class="note">{integer(more)} more rows are left out.</p>' if more else ""
+    note = f'<p class="note">{integer(more)} more series are left out.</p>' if more else ""
     head = (
-        "series", "rank", "", "share", "count", "total", "median", "p95", "max", "longest in step",
+        "series", "", "share", "ranks", "count", "total", "median", "p95", "mean", "max", "longest",
     )  # fmt: skip
     return parts.panel(
         "Annotations",
-        "Ranges that differ in their number only are one series. Share: time covered by the "
-        "ranges, of the time from the rank's first to its last annotation.",
+        "Ranges that differ in their number only are one series. Share: time covered by the ranges, "
+        "of the time from a rank's first to its last annotation, mean over ranks. Median and p95 "
+        "where one rank has the series.",
         parts.table("", head, rows) + note if rows else "",
         wide=True,
     )
