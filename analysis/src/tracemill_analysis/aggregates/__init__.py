@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tracemill_schema import layout
-from tracemill_schema.columns import Table
-from tracemill_schema.tables.aggregates import TABLES
-
 from tracemill_analysis.aggregates.activity import activity_summary, memory_op_summary
 from tracemill_analysis.aggregates.annotations import annotation_summary
 from tracemill_analysis.aggregates.bins import Bins, capture_bins
 from tracemill_analysis.aggregates.breakdown import time_breakdown
 from tracemill_analysis.aggregates.cpu import core_times, cpu_summary, load_series
 from tracemill_analysis.aggregates.gpu import load_gpu_events
+from tracemill_analysis.aggregates.idle import idle_causes, load_host_time
+from tracemill_analysis.aggregates.queue import queue_depth
 from tracemill_analysis.aggregates.ranges import input_time, load_ranges
 from tracemill_analysis.aggregates.source import EventSource, Process, open_source
 from tracemill_analysis.aggregates.steps import find_steps, step_summary
+from tracemill_analysis.aggregates.stragglers import stragglers
 from tracemill_analysis.aggregates.summaries import (
     collective_summary,
     kernel_summary,
@@ -29,6 +28,9 @@ from tracemill_analysis.aggregates.utilization import cpu_utilization, gpu_utili
 from tracemill_analysis.importers.base import Progress, no_progress
 from tracemill_analysis.parquet import write_rows
 from tracemill_analysis.store import Store
+from tracemill_schema import layout
+from tracemill_schema.columns import Table
+from tracemill_schema.tables.aggregates import TABLES
 
 Rows = list[dict[str, Any]]
 AddRows = Callable[[str, Rows], None]
@@ -51,6 +53,7 @@ def build(store: Store, job: str, progress: Progress = no_progress) -> None:
             progress("computing aggregates", done / len(source.processes))
             _add_process(source, process, bins.get(process.clock), add)
         _add_nodes(source, bins, add)
+        add("stragglers", stragglers(source))
     for table in TABLES:
         store.delete_prefix(layout.table_prefix(table.name, job))
         if results[table.name]:
@@ -93,8 +96,11 @@ def _add_process(source: EventSource, process: Process, bins: Bins | None, add: 
     add("annotation_summary", annotation_summary(process, ranges, steps))
     inputs = input_time(source, process.process_id, ranges)
     add("step_summary", step_summary(process, steps, events, inputs))
+    host = load_host_time(source, process, inputs, events.thread)
+    add("idle_causes", idle_causes(process, events, host))
     if bins is not None:
         add("utilization", gpu_utilization(process, events, bins))
+        add("queue_depth", queue_depth(source, process, bins))
 
 
 def _add_nodes(source: EventSource, bins: dict[str, Bins], add: AddRows) -> None:

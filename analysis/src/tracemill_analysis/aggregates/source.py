@@ -12,13 +12,13 @@ from typing import Any
 import duckdb
 import numpy as np
 from numpy.typing import NDArray
+
+from tracemill_analysis.parquet import read_table
+from tracemill_analysis.store import Store
 from tracemill_schema import layout
 from tracemill_schema.columns import Kind, Table
 from tracemill_schema.tables import events
 from tracemill_schema.tables.profile import PROCESSES
-
-from tracemill_analysis.parquet import read_table
-from tracemill_analysis.store import Store
 
 MEMORY_LIMIT = "1GB"
 THREADS = 2
@@ -42,6 +42,7 @@ class Process:
     clock: str
     start_ns: int | None
     end_ns: int | None
+    clock_spread_ns: int | None = None
 
     @property
     def where(self) -> dict[str, Any]:
@@ -116,7 +117,7 @@ def texts(data: Any, name: str) -> tuple[NDArray[np.int64], list[str | None]]:
 
 
 def _read_processes(store: Store, job: str) -> list[Process]:
-    names = ("process_id", "rank", "node", "clock", "start_ns", "end_ns")
+    names = ("process_id", "rank", "node", "clock", "start_ns", "end_ns", "clock_spread_ns")
     rows: list[Mapping[str, Any]] = read_table(store, PROCESSES, job, names).to_pylist()
     return sorted((Process(**row) for row in rows), key=lambda process: process.process_id)
 
