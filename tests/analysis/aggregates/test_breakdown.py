@@ -8,9 +8,9 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tracemill_analysis import aggregates
 
 from tests.support import tables as t
-from tracemill_analysis import aggregates
 
 PARTS = ("compute_ns", "exposed_comm_ns", "exposed_mem_ns", "idle_ns")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from tests.support import tables as t
 from tracemill_analysis import aggregates
 from tracemill_analysis.aggregates.inputs import is_input
+
+from tests.support import tables as t
 
 GPU_COLUMNS = ("gpu_busy_ns", "gpu_span_ns", "compute_ns", "comm_ns", "exposed_comm_ns", "mem_ns")
 

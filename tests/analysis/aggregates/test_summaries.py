@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from tests.support import tables as t
 from tracemill_analysis import aggregates
 from tracemill_analysis.aggregates.statistics import distribution, quantile
+
+from tests.support import tables as t
 
 
 def summary(folder: Path, table: str, **tables: list[t.Row]) -> list[t.Row]:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from tests.support import tables as t
 from tracemill_analysis import aggregates
 from tracemill_analysis.aggregates.bins import Bins, round_bin_ns
+
+from tests.support import tables as t
 
 
 def built(folder: Path, table: str, **tables: list[t.Row]) -> list[t.Row]:

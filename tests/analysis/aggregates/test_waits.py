@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from tests.support import tables as t
 from tracemill_analysis import aggregates
 from tracemill_analysis.aggregates.queue import depth_in_bins
+
+from tests.support import tables as t
 
 
 def built(folder: Path, table: str, **tables: list[t.Row]) -> list[t.Row]:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tracemill_schema import layout
+from tracemill_schema.columns import Table
+from tracemill_schema.tables.aggregates import TABLES
+
 from tracemill_analysis.aggregates.activity import activity_summary, memory_op_summary
 from tracemill_analysis.aggregates.annotations import annotation_summary
 from tracemill_analysis.aggregates.bins import Bins, capture_bins
@@ -28,9 +32,6 @@ from tracemill_analysis.aggregates.utilization import cpu_utilization, gpu_utili
 from tracemill_analysis.importers.base import Progress, no_progress
 from tracemill_analysis.parquet import write_rows
 from tracemill_analysis.store import Store
-from tracemill_schema import layout
-from tracemill_schema.columns import Table
-from tracemill_schema.tables.aggregates import TABLES
 
 Rows = list[dict[str, Any]]
 AddRows = Callable[[str, Rows], None]

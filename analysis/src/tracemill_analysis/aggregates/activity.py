@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tracemill_schema.tables.events import MEMORY_OPS, SYNCS
+from tracemill_schema.vocab import Activity
 
 from tracemill_analysis import intervals as iv
 from tracemill_analysis.aggregates.gpu import MEMCPY, MEMSET, GpuEvents
 from tracemill_analysis.aggregates.source import EventSource, Process, integers, present, texts
 from tracemill_analysis.intervals import Int64s
-from tracemill_schema.tables.events import MEMORY_OPS, SYNCS
-from tracemill_schema.vocab import Activity
 
 Rows = list[dict[str, Any]]
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tracemill_schema.vocab import WindowKind
 
 from tracemill_analysis.aggregates.gpu import GpuEvents, partition
 from tracemill_analysis.aggregates.source import Process
 from tracemill_analysis.aggregates.steps import Step
-from tracemill_schema.vocab import WindowKind
 
 
 def time_breakdown(process: Process, events: GpuEvents, steps: list[Step]) -> list[dict[str, Any]]:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tracemill_schema.metrics import METRIC_BY_NAME
 
 from tracemill_analysis.aggregates.source import EventSource, integers, texts
 from tracemill_analysis.aggregates.statistics import quantile
 from tracemill_analysis.intervals import Int64s
-from tracemill_schema.metrics import METRIC_BY_NAME
 
 Doubles = NDArray[np.float64]
 

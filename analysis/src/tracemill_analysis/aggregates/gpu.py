@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tracemill_schema.tables.events import KERNELS, MEMORY_OPS
+from tracemill_schema.vocab import KernelCategory, MemoryOpKind
 
 from tracemill_analysis import intervals as iv
 from tracemill_analysis.aggregates.source import EventSource, integers, present, texts
 from tracemill_analysis.intervals import Int64s, Intervals
-from tracemill_schema.tables.events import KERNELS, MEMORY_OPS
-from tracemill_schema.vocab import KernelCategory, MemoryOpKind
 
 COMPUTE, COMMUNICATION, MEMCPY, MEMSET = 0, 1, 2, 3
 """Values of ``GpuEvents.kind``."""

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tracemill_schema.tables.events import SYNCS
+from tracemill_schema.vocab import IdleCause
 
 from tracemill_analysis import intervals as iv
 from tracemill_analysis.aggregates.gpu import COMMUNICATION, GpuEvents
 from tracemill_analysis.aggregates.source import EventSource, Process, integers, texts
 from tracemill_analysis.intervals import EMPTY, Int64s, Intervals
-from tracemill_schema.tables.events import SYNCS
-from tracemill_schema.vocab import IdleCause
 
 
 @dataclass(frozen=True)

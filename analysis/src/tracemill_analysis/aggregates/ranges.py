@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from tracemill_schema.tables.events import ANNOTATIONS
 
 from tracemill_analysis import intervals as iv
 from tracemill_analysis.aggregates.inputs import is_input
 from tracemill_analysis.aggregates.source import EventSource, integers, present, texts
 from tracemill_analysis.intervals import Int64s, Intervals
-from tracemill_schema.tables.events import ANNOTATIONS
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from typing import Any
 import duckdb
 import numpy as np
 from numpy.typing import NDArray
-
-from tracemill_analysis.parquet import read_table
-from tracemill_analysis.store import Store
 from tracemill_schema import layout
 from tracemill_schema.columns import Kind, Table
 from tracemill_schema.tables import events
 from tracemill_schema.tables.profile import PROCESSES
+
+from tracemill_analysis.parquet import read_table
+from tracemill_analysis.store import Store
 
 MEMORY_LIMIT = "1GB"
 THREADS = 2

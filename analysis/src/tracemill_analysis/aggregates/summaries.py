@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tracemill_schema.vocab import KernelCategory, WindowKind
+
 from tracemill_analysis.aggregates.source import EventSource, Process
 from tracemill_analysis.classify import classify_kernel
-from tracemill_schema.vocab import KernelCategory, WindowKind
 
 Rows = list[dict[str, Any]]
 
