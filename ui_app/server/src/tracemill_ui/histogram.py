@@ -48,9 +48,10 @@ def _bin_width(ordered: Sequence[int], low: int, high: int) -> int:
     """A width of 1, 2 or 5 times a power of ten, in nanoseconds."""
     spread = quantile(ordered, 0.75) - quantile(ordered, 0.25)
     wished = 2 * spread / len(ordered) ** (1 / 3)
-    least = max(wished, (high - low) / (MAX_BINS - 2), 1.0)
+    # Edges of at most three digits: nobody reads differences below a thousandth of the values.
+    least = max(wished, (high - low) / (MAX_BINS - 2), high / 1_000, 1.0)
     if wished <= 0:
-        least = max((high - low) / 20, 1.0)
+        least = max((high - low) / 20, least)
     power = 1
     while True:
         for factor in (1, 2, 5):

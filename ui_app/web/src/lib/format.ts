@@ -8,8 +8,8 @@ const date = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "
 /** Three significant digits, no exponent: 1.23, 12.3, 123, 1,234. */
 function digits(value: number): string {
   const size = Math.abs(value);
-  if (size >= 100 || Number.isInteger(value)) return whole.format(value);
-  return value.toFixed(size >= 10 ? 1 : 2);
+  if (size >= 99.95 || value === 0) return whole.format(value);
+  return value.toFixed(size >= 9.995 ? 1 : 2);
 }
 
 const TIMES: [number, string][] = [
@@ -26,7 +26,7 @@ export function nanoseconds(value: number): string {
     const least = unit === "min" ? 2 * size : size;
     if (Math.abs(value) >= least) return `${digits(value / size)} ${unit}`;
   }
-  return `${digits(value)} ns`;
+  return `${count(value)} ns`;
 }
 
 const SIZES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -38,7 +38,7 @@ export function bytes(value: number): string {
     size /= 1024;
     step += 1;
   }
-  return `${digits(size)} ${SIZES[step]}`;
+  return `${step === 0 ? count(size) : digits(size)} ${SIZES[step]}`;
 }
 
 export function percent(value: number): string {
@@ -47,7 +47,8 @@ export function percent(value: number): string {
   return `${share.toFixed(1)} %`;
 }
 
-export const count = (value: number): string => digits(value);
+export const count = (value: number): string =>
+  Number.isInteger(value) ? whole.format(value) : digits(value);
 
 /** Date and time of day in the reader's time zone, as 2026-12-01 05:35. */
 export const moment = (unixMs: number | null): string => (unixMs === null ? "–" : date.format(unixMs));

@@ -1,0 +1,92 @@
+"""Take pictures of every page of the app over a store, light and dark, at several widths.
+
+    python tools/screenshots.py --store demo-store --out artifacts [--job NAME] [--width 1280 …]
+
+Needs Playwright for Python and a Chromium (TRACEMILL_CHROMIUM, else /usr/bin/chromium).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from playwright.sync_api import Browser, sync_playwright
+from tracemill_analysis.store import open_store
+from tracemill_ui.app import create_app
+
+CHROMIUM_ARGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+PAGES = ("profiles", "dashboard", "report", "info")
+WIDTHS = (420, 1280, 1920)
+HEIGHT = 900
+SETTLE_MS = 500
+
+
+@contextmanager
+def served(store: str) -> Iterator[str]:
+    """Serve a store on a free loopback port; give the address."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        config = uvicorn.Config(create_app(open_store(store)), log_level="warning", ws="none")
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.02)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        server.should_exit = True
+        thread.join(timeout=10)
+
+
+def take(browser: Browser, url: str, out: Path, job: str, theme: Any, width: int) -> None:
+    """Take the pictures of one job in one theme and width."""
+    viewport = {"width": width, "height": HEIGHT}
+    with browser.new_context(color_scheme=theme, viewport=viewport) as context:  # type: ignore[arg-type]
+        page = context.new_page()
+        for name in PAGES:
+            if name != "profiles" and not job:
+                continue
+            page.goto(f"{url}#/{name}?p={job}")
+            page.locator("h1").first.wait_for()
+            page.locator(".skeleton").wait_for(state="detached")
+            page.wait_for_timeout(SETTLE_MS)
+            target = out / f"{job or 'empty'}-{name}-{theme}-{width}.png"
+            page.screenshot(path=target, full_page=True)
+            print(target)
+
+
+def processed_jobs(store: str) -> list[str]:
+    """Return the jobs of a store that can be shown."""
+    return [e.name for e in create_app(open_store(store)).state.api.jobs.all() if e.job]
+
+
+def main() -> int:
+    """Take the pictures; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--store", required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--job", action="append", help="only this job (may be repeated)")
+    parser.add_argument("--width", type=int, action="append", help=f"default: {WIDTHS}")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    jobs = options.job or processed_jobs(options.store) or [""]
+    chromium = os.environ.get("TRACEMILL_CHROMIUM", "/usr/bin/chromium")
+    with served(options.store) as url, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGS)
+        for job in jobs:
+            for theme in ("light", "dark"):
+                for width in options.width or WIDTHS:
+                    take(browser, url, options.out, job, theme, width)
+        browser.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
