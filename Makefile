@@ -29,7 +29,7 @@ test: setup ## run all tests
 check: setup ## formatting, lint, types, import rules, generated files
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy schema/src analysis/src cli/src sdk/src ui_app/server/src tools
+	$(BIN)/mypy schema/src analysis/src store_s3/src cli/src sdk/src ui_app/server/src tools
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tools/gen.py --check
 	cd ui_app/web && npm run --silent check

@@ -12,10 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from tracemill_schema import SCHEMA_VERSION, layout
-from tracemill_schema.columns import Kind, Table
 
 from tracemill_analysis.store import Store
+from tracemill_schema import SCHEMA_VERSION, layout
+from tracemill_schema.columns import Kind, Table
 
 ROW_GROUP_ROWS = 65_536
 """Rows of one row group: a time slice of one process."""
@@ -120,11 +120,12 @@ def read_table(store: Store, table: Table, job: str, columns: Sequence[str] | No
     schema = arrow_schema(table)
     if columns is not None:
         schema = pa.schema([schema.field(name) for name in columns])
-    parts = [
-        pq.ParquetFile(store.local_file(info.key)).read(columns=schema.names)
+    keys = [
+        info.key
         for info in store.list_objects(layout.table_prefix(table.name, job))
         if info.key.endswith(".parquet")
     ]
+    parts = [pq.ParquetFile(path).read(columns=schema.names) for path in store.local_files(keys)]
     if not parts:
         return schema.empty_table()
     return pa.concat_tables([part.cast(schema) for part in parts])

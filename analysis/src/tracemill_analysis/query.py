@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import duckdb
+
+from tracemill_analysis.manifest import read_manifest
+from tracemill_analysis.store import Store
 from tracemill_schema import layout
 from tracemill_schema.columns import Table
 from tracemill_schema.errors import QueryError
 from tracemill_schema.tables import TABLES
 from tracemill_schema.targets.duckdb import TYPES, empty_select
-
-from tracemill_analysis.manifest import read_manifest
-from tracemill_analysis.store import Store
 
 MEMORY_LIMIT = "2GB"
 
@@ -66,12 +66,13 @@ def _processed_jobs(store: Store) -> list[str]:
 
 
 def _table_files(store: Store, table: Table, jobs: Sequence[str]) -> list[str]:
-    return [
-        str(store.local_file(info.key))
+    keys = [
+        info.key
         for job in jobs
         for info in store.list_objects(layout.table_prefix(table.name, job))
         if info.key.endswith(".parquet")
     ]
+    return [str(path) for path in store.local_files(keys)]
 
 
 def _select(table: Table, paths: Sequence[str]) -> str:

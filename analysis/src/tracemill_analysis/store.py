@@ -1,6 +1,8 @@
-"""A store: a folder (later also an S3 prefix) that holds jobs under the keys of ``layout``.
+"""A store: a folder, or what a plug-in opens, that holds jobs under the keys of ``layout``.
 
-Writes are atomic: an object is either absent, the old one, or the new one.
+Writes are atomic: an object is either absent, the old one, or the new one. Addresses with a scheme
+(``s3://…``) are opened by the distribution that offers the scheme as an entry point of the group
+``tracemill.stores``; the engine itself knows folders only.
 """
 
 from __future__ import annotations
@@ -9,14 +11,18 @@ import os
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from tracemill_schema import layout
 from tracemill_schema.errors import StoreError
+
+STORES_GROUP = "tracemill.stores"
+"""Entry points: the name is a scheme, the object a function from an address to a Store."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +57,28 @@ class Store(ABC):
         """Return the object's content; StoreError if it cannot be read."""
 
     @abstractmethod
+    def read_range(self, key: str, start: int, length: int) -> bytes:
+        """Return up to ``length`` bytes from byte ``start``; fewer at the end, none beyond it."""
+
+    @abstractmethod
     def local_file(self, key: str) -> Path:
         """Return a local file with the object's content, for readers that need a path."""
+
+    def local_files(self, keys: Sequence[str]) -> list[Path]:
+        """Return a local file per key, in order."""
+        return [self.local_file(key) for key in keys]
+
+    def check(self) -> None:
+        """Raise StoreError if the store cannot be read; a new, empty one can."""
+        self.list_folders(layout.JOBS_PREFIX)
 
     @abstractmethod
     def open_output(self, key: str) -> ContextOutput:
         """Open an object for writing; it appears when the block ends without an error."""
+
+    @abstractmethod
+    def delete(self, key: str) -> None:
+        """Remove one object; nothing happens if there is none."""
 
     @abstractmethod
     def delete_prefix(self, prefix: str) -> None:
@@ -137,6 +159,15 @@ class LocalStore(Store):
         except OSError as error:
             raise StoreError(f"{key} in {self.address}: {error.strerror}") from error
 
+    def read_range(self, key: str, start: int, length: int) -> bytes:
+        """Return up to ``length`` bytes from byte ``start``; fewer at the end, none beyond it."""
+        try:
+            with self._path(key).open("rb") as file:
+                file.seek(start)
+                return file.read(max(length, 0))
+        except OSError as error:
+            raise StoreError(f"{key} in {self.address}: {error.strerror}") from error
+
     def local_file(self, key: str) -> Path:
         """Return the object's own path."""
         path = self._path(key)
@@ -147,6 +178,10 @@ class LocalStore(Store):
     def open_output(self, key: str) -> ContextOutput:
         """Open an object for writing through a temporary name and a rename."""
         return _LocalOutput(self._path(key), self.address)
+
+    def delete(self, key: str) -> None:
+        """Remove one object; nothing happens if there is none."""
+        self._path(key).unlink(missing_ok=True)
 
     def delete_prefix(self, prefix: str) -> None:
         """Remove the folder ``prefix`` with all it holds."""
@@ -184,11 +219,19 @@ class _LocalOutput(ContextOutput):
 
 
 def open_store(address: str | Path) -> Store:
-    """Open the store at a folder path."""
+    """Open the store at a folder path, or at an address whose scheme is installed.
+
+    Raises StoreError if the scheme is not, or if the store cannot be opened.
+    """
     text = str(address)
-    if "://" in text:
-        raise StoreError(f"store {text}: this version reads folders only")
-    return LocalStore(text)
+    scheme, separator, _ = text.partition("://")
+    if not separator:
+        return LocalStore(text)
+    for entry in entry_points(group=STORES_GROUP, name=scheme):
+        store: Store = entry.load()(text)
+        return store
+    way_out = f"pip install tracemill-{scheme}" if scheme == "s3" else "a folder or s3://bucket"
+    raise StoreError(f"store {text}: {scheme}:// addresses are not installed here: {way_out}")
 
 
 @contextmanager

@@ -12,7 +12,10 @@ from tracemill_schema.errors import StoreError
 def add_store(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Add ``--store``."""
     parser.add_argument(
-        "--store", metavar="DIR", required=required, help="folder that holds the profiles"
+        "--store",
+        metavar="DIR",
+        required=required,
+        help="folder, or s3://bucket/prefix, that holds the profiles",
     )
 
 
@@ -25,4 +28,6 @@ def existing_store(address: str) -> Store:
     """Open a store that is to be read; StoreError if there is none."""
     if "://" not in address and not Path(address).expanduser().exists():
         raise StoreError(f"store {address}: no such folder")
-    return open_store(address)
+    store = open_store(address)
+    store.check()
+    return store

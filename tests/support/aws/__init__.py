@@ -1,0 +1,1 @@
+"""Stand-ins for AWS: everything runs on this machine."""
