@@ -69,10 +69,8 @@ def test_the_planted_slow_input_is_found_with_its_steps(store: Path) -> None:
     rows = query(store, "SELECT title, abstained FROM findings WHERE rule = 'slow_input'")
     assert [row["abstained"] for row in rows] == [False]
     assert "27" in rows[0]["title"] and "30" in rows[0]["title"]
-    waited = query(
-        store, "SELECT step FROM step_summary WHERE gap_before_ns > 100000000 ORDER BY step"
-    )
-    assert [row["step"] for row in waited] == [27, 28, 29, 30]
+    waited = query(store, "SELECT step FROM step_summary ORDER BY gap_before_ns DESC LIMIT 4")
+    assert sorted(row["step"] for row in waited) == [27, 28, 29, 30]
 
 
 def test_the_machine_was_sampled_while_it_trained(store: Path) -> None:
