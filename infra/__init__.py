@@ -1,0 +1,1 @@
+"""Stacks of the AWS system: storage, catalog, access, pipeline, studio."""
