@@ -11,7 +11,7 @@ SERVE ?= 1
 PORT ?= 8899
 TRACE ?=
 
-.PHONY: help setup demo test check gen bench screenshots clean
+.PHONY: help setup setup-aws demo test check synth gen bench screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -19,20 +19,27 @@ help: ## list the targets
 setup: ## make the virtual environment, build the recorder and the app (done by demo and test)
 	@PYTHON=$(PYTHON) tools/setup.sh
 
+setup-aws:
+	@PYTHON=$(PYTHON) tools/setup.sh aws
+
 demo: setup ## record a real training, process it, print the verdict, serve the app (SERVE=0: stop before; TRACE=path: import that too)
 	@BIN=$(BIN) STORE=$(STORE) SERVE=$(SERVE) PORT=$(PORT) TRACE="$(TRACE)" tools/demo.sh
 
-test: setup ## run all tests
+test: setup-aws ## run all tests
 	@tools/system_packages.sh
 	$(BIN)/python -m pytest
 
-check: setup ## formatting, lint, types, import rules, generated files
+check: setup-aws ## formatting, lint, types, import rules, generated files
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy schema/src analysis/src store_s3/src cli/src sdk/src ui_app/server/src tools
+	$(BIN)/mypy schema/src analysis/src store_s3/src cli/src sdk/src ui_app/server/src tools infra app.py
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tools/gen.py --check
 	cd ui_app/web && npm run --silent check
+
+synth: setup-aws ## write the CloudFormation templates to cdk.out; needs no credentials and no network
+	CDK_OUTDIR=cdk.out $(BIN)/python app.py
+	$(BIN)/cfn-lint cdk.out/*.template.json
 
 gen: setup ## rewrite the files derived from schema/
 	$(BIN)/python tools/gen.py
@@ -45,5 +52,5 @@ screenshots: setup ## pictures of the app and the report, light and dark, into a
 	$(BIN)/python tools/screenshots.py --store $(STORE) --out artifacts
 
 clean: ## remove everything that was built, and the demo's store
-	rm -rf $(VENV) build dist demo-store artifacts ui_app/web/node_modules ui_app/server/src/tracemill_ui/static
+	rm -rf $(VENV) build dist cdk.out demo-store artifacts ui_app/web/node_modules ui_app/server/src/tracemill_ui/static
 	find . -name '*.egg-info' -o -name __pycache__ -type d | xargs rm -rf

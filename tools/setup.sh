@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes .venv, installs all parts, builds the native recorder and the web app. Does only what has
-# changed since the last time (stamps in .venv), so it can stand before every other target.
+# changed since the last time (stamps in .venv), so it can stand before every other target. With
+# the word aws it installs what the AWS stacks need too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
@@ -37,6 +38,8 @@ python_parts() {
     -e schema -e analysis -e store_s3 -e cli -e ui_app/server
 }
 
+aws_parts() { pip -r requirements-aws.txt; }
+
 recorder() { pip --no-build-isolation --no-deps --force-reinstall ./sdk ./sdk/compat; }
 
 node_tools() {
@@ -69,3 +72,4 @@ manifests="schema/pyproject.toml analysis/pyproject.toml store_s3/pyproject.toml
 step python-parts "$manifests constraints.txt requirements-dev.txt tools/requirements.py" python_parts
 step recorder "sdk" recorder
 step web-app "ui_app/web" web_app
+if [ "${1:-}" = aws ]; then step aws-parts "requirements-aws.txt constraints.txt" aws_parts; fi
