@@ -35,7 +35,7 @@ class StringPool:
     stands for one text.
     """
 
-    def __init__(self, folder: Path, memory_bytes: int = 24 << 20) -> None:
+    def __init__(self, folder: Path, memory_bytes: int) -> None:
         self._folder = folder
         self._memory_bytes = memory_bytes
         self._ids = _Ids(self)

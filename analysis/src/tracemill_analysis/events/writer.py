@@ -35,6 +35,9 @@ from tracemill_analysis.store import Store, scratch_folder
 _STAGED_BYTES = 48 << 20
 """Staged rows held in memory before they move to scratch files."""
 
+_STRING_BYTES = 24 << 20
+"""Distinct texts held in memory, with their overhead."""
+
 _LINK_MEMORY_BYTES = 160 << 20
 _LINK_THREADS = 2
 
@@ -94,7 +97,7 @@ class EventWriter:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.strings = StringPool(folder)
+        self.strings = StringPool(folder, _STRING_BYTES)
         self._steps = StepCollector()
         columns = {table.name: given_columns(table) for table in EVENT_TABLES}
         columns[GPU_ANNOTATIONS] = GPU_ANNOTATION_COLUMNS

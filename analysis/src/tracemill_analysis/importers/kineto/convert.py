@@ -39,7 +39,7 @@ def convert(
     event of a profiler.
     """
     drops = DropCounter()
-    (path,) = item.sources
+    (path,) = item.files(store)
     with scratch_folder() as folder, Source(path) as source, EventWriter(folder) as writer:
         header = read_header(source)
         sorter = EventSorter(writer, drops)

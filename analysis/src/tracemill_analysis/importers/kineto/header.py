@@ -52,7 +52,10 @@ def read_header(source: Source) -> Header:
             return header
         if not more or len(buffer) > _HEADER_LIMIT_BYTES:
             break
-    raise UnknownFormatError(f"{source.path.name}: {describe(buffer, source)}")
+    meaning = describe(buffer)
+    if source.damaged:
+        meaning += f"; {source.damaged}"
+    raise UnknownFormatError(f"{source.path.name}: {meaning}")
 
 
 def parse_facts(text: bytes) -> dict[str, Any]:
@@ -106,11 +109,11 @@ def _object(buffer: bytes, start: int, searched: int) -> tuple[Header | None, in
     return None, len(buffer)
 
 
-def describe(buffer: bytes, source: Source) -> str:
+def describe(buffer: bytes) -> str:
     """Say in a few words what a file that is no trace seems to be."""
     text = buffer.lstrip(_SPACE)
     if not text:
-        return f"empty, or {source.damaged}" if source.damaged else "the file is empty"
+        return "the file is empty"
     if text.startswith(b"SQLite format 3"):
         return "an SQLite database, not a Kineto trace"
     if text.startswith(b"PAR1"):

@@ -21,15 +21,16 @@ def integers(values: Sequence[Any], drops: DropCounter, kind: Any = None) -> Any
     """
     kind = pa.int64() if kind is None else kind
     try:
-        return pa.array(values, kind)
+        # Without a type, so that a float is not silently cut to an integer.
+        array = pa.array(values)
+        if pa.types.is_integer(array.type) or pa.types.is_null(array.type):
+            return array.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        bits = kind.bit_width
-        read = [_integer(value, bits) for value in values]
-        bad = sum(
-            number is None and value is not None for number, value in zip(read, values, strict=True)
-        )
-        drops.add(DropReason.BAD_FIELD, bad)
-        return pa.array(read, kind)
+        pass
+    bits = kind.bit_width
+    read = [_integer(value, bits) for value in values]
+    drops.add(DropReason.BAD_FIELD, read.count(None) - list(values).count(None))
+    return pa.array(read, kind)
 
 
 def unwrapped(value: Any) -> Any:

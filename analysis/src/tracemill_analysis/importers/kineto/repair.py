@@ -29,8 +29,9 @@ class Repair:
     """Goes through the segments of a buffer, each of which should be one event.
 
     Good runs of segments are found by halving. ``events`` are those that could be read,
-    ``elements`` counts all, ``resume`` is the position up to which the buffer was dealt with,
-    ``array_end`` the place of the array's closing bracket if it was met.
+    ``elements`` counts all, ``resume`` is the position up to which the buffer was dealt with (the
+    event there may just be incomplete), ``array_end`` the place of the array's closing bracket if
+    it was met.
     """
 
     def __init__(self, buffer: bytes, position: int, drops: DropCounter) -> None:
@@ -38,29 +39,35 @@ class Repair:
         self.elements = 0
         self.resume = 0
         self.array_end: int | None = None
+        self._incomplete = False
+        self._all: Sequence[tuple[int, int]] = ()
         self._buffer = buffer
         self._position = position
         self._drops = drops
 
     def segments(self, segments: Sequence[tuple[int, int]]) -> None:
         """Read the events of ``segments``, which are (start, end) in the buffer."""
+        self._all = segments
+        self._run(segments)
+
+    def _run(self, segments: Sequence[tuple[int, int]]) -> None:
         while segments and segments[0][1] <= self.resume:
             segments = segments[1:]
-        if not segments or self.array_end is not None:
+        if not segments or self._incomplete or self.array_end is not None:
             return
         start, end = max(segments[0][0], self.resume), segments[-1][1]
         if start == segments[0][0] and self._decode(start, end):
             return
         if len(segments) == 1:
-            self.single(start, end)
+            self._single(start, end)
             return
         middle = len(segments) // 2
-        self.segments(segments[:middle])
-        self.segments(segments[middle:])
+        self._run(segments[:middle])
+        self._run(segments[middle:])
 
-    def single(self, start: int, end: int) -> None:
+    def _single(self, start: int, end: int) -> None:
         """Read what stands between ``start`` and ``end``: one event, or several ill-divided."""
-        while self.array_end is None:
+        while self.array_end is None and not self._incomplete:
             while start < end and self._buffer[start] in b" \t\r\n,":
                 start += 1
             if start >= end:
@@ -94,8 +101,19 @@ class Repair:
             following = self._buffer[alone : alone + 64].lstrip(SPACE)[:1]
             if following in (b",", b"]", b"") and self._read(start, alone):
                 return alone
+        if alone is None and not self._any_event(end):
+            self._incomplete = True
+            return start
         self._bad(start, "not valid JSON")
         return end
+
+    def _any_event(self, position: int) -> bool:
+        """Tell whether an event stands behind ``position``: then the one before it has ended."""
+        return any(
+            decode_events(self._buffer[start:end]) is not None
+            for start, end in self._all
+            if start >= position
+        )
 
     def _decode(self, start: int, end: int) -> bool:
         events = decode_events(self._buffer[start:end])

@@ -24,8 +24,9 @@ GIVE_UP_BYTES = 256 << 20
 """Reading ends after this many bytes without an event: the file is made to fill memory or time."""
 
 _TRAILER_BYTES = 16 << 20
+# In valid JSON neither stands inside a text, where the quote would be escaped.
 _BORDER = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|pid|tid|ts|dur|args|id|bp|s)"\s*:)')
-_ANY_BORDER = re.compile(rb"\}\s*,\s*(?=\{)")
+_ANY_BORDER = re.compile(rb'\}\s*,\s*(?=\{\s*")')
 _ARRAY_CLOSE = re.compile(rb"[}\[,]\s*\]")
 _AFTER_ARRAY = re.compile(rb'\s*(?:,\s*"|\}\s*\Z|\Z)')
 _END_CANDIDATES = 16
@@ -94,7 +95,7 @@ class EventSplitter:
             return []
         segments = _segments(self._buffer)
         repaired = self._repair(segments[:-1])
-        if cut is None and not self._ended and len(self._buffer) > MAX_EVENT_BYTES:
+        if not self._ended and len(self._buffer) > MAX_EVENT_BYTES:
             self._lose(DropReason.BAD_JSON, f"an event longer than {MAX_EVENT_BYTES >> 20} MiB")
             self._skipping = True
         return repaired
