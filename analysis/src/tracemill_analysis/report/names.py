@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 NAME_LIMIT = 72
@@ -13,6 +14,14 @@ def clean(text: str) -> str:
     return "".join(
         "\ufffd" if c in _REORDERING or unicodedata.category(c) in ("Cc", "Cs") else c for c in text
     )
+
+
+_UNIT = re.compile(r"(?<=\d) (?=%|[nµm]?s\b|[KMGT]iB|[kMGT]?B\b|min\b|h\b)")
+
+
+def tie(text: str) -> str:
+    """Put no-break spaces between numbers and their units."""
+    return _UNIT.sub("\u00a0", text)
 
 
 def shorten(text: str, limit: int = NAME_LIMIT) -> str:

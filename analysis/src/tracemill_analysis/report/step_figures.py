@@ -96,7 +96,7 @@ def histogram(values: Sequence[int]) -> Histogram:
     limit = low + max(BEYOND_FACTOR * (_quantile(ordered, 95) - low), low // 2)
     if high > limit:
         high = max(value for value in ordered if value <= limit)
-    width = nice_width(max(1, high - low), TARGET_BINS)
+    width = nice_width(max(1, high - low, low // 20), TARGET_BINS)
     first = low // width * width
     bins = max(1, (high - first) // width + 1)
     counts = [0] * bins

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Callable, Sequence
 
@@ -10,7 +9,7 @@ from tracemill_analysis.findings.base import Finding
 from tracemill_analysis.findings.tables import Row
 from tracemill_analysis.report.figures import merged_windows
 from tracemill_analysis.report.model import Report
-from tracemill_analysis.report.names import clean, shorten
+from tracemill_analysis.report.names import clean, shorten, tie
 from tracemill_analysis.units import (
     at_stake,
     bandwidth,
@@ -52,12 +51,9 @@ def _head(report: Report) -> str:
     return "\n".join([*lines, "", *_wrap("; ".join(filter(None, facts)), ""), ""])
 
 
-_UNIT = re.compile(r"(?<=\d) (?=%|[nµm]?s\b|[KMGT]iB|B\b|min\b|h\b)")
-
-
 def _wrap(text: str, indent: str) -> list[str]:
     """Wrap a paragraph; a number is not parted from its unit."""
-    joined = _UNIT.sub("\u00a0", text)
+    joined = tie(text)
     lines = textwrap.wrap(
         joined, WIDTH, subsequent_indent=indent, break_long_words=True, break_on_hyphens=False
     )

@@ -36,7 +36,7 @@ def gpu_time(figures: Figures) -> str:
         total = {column: sum(row[column] for row in rows) for _, column, _ in _PARTS}
         total["window_ns"] = sum(row["window_ns"] for row in rows)
         bars.insert(0, (f"all {len(rows)} GPUs", _partition(total)))
-    chart = svg.stacked_bars("GPU time by kind", bars)
+    chart = svg.stacked_bars(bars)
     key = svg.legend([(css, label) for css, _, label in _PARTS])
     more = len(rows) - MAX_BARS
     note = f'<p class="note">{more} more GPUs are in report.json.</p>' if more > 0 else ""

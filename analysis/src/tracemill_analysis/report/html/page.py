@@ -9,7 +9,7 @@ from typing import Any
 from tracemill_analysis.findings.base import Finding
 from tracemill_analysis.report.html import charts, parts, tables
 from tracemill_analysis.report.model import Report
-from tracemill_analysis.report.names import shorten
+from tracemill_analysis.report.names import shorten, tie
 from tracemill_analysis.units import at_stake, duration, integer, percent
 
 _PANELS = (
@@ -19,12 +19,12 @@ _PANELS = (
     tables.slowest_steps,
     charts.utilization,
     tables.kernels,
-    charts.activity,
-    charts.precision,
-    tables.memory_ops,
     tables.launches,
-    tables.latency,
+    charts.activity,
+    tables.memory_ops,
+    charts.precision,
     tables.collectives,
+    tables.latency,
     tables.ranges,
     tables.host,
 )
@@ -94,7 +94,7 @@ def _verdict(report: Report) -> str:
 
 
 def _sentence(line: str, limit: int = 700) -> str:
-    return parts.text(shorten(line, limit))
+    return parts.text(tie(shorten(line, limit)))
 
 
 def _findings(report: Report) -> str:
@@ -107,14 +107,14 @@ def _findings(report: Report) -> str:
 def _finding(finding: Finding) -> str:
     stake = f"<b>{parts.time(finding.at_stake_ns).html}</b>" if finding.at_stake_ns else "<b>–</b>"
     _, _, rest = at_stake(finding.at_stake_ns, finding.gpu_hours).partition(" at stake")
-    lines = [f"at stake{rest}" if finding.at_stake_ns else "no time can be put to it"]
+    lines = f"at stake{rest}".split(", ") if finding.at_stake_ns else ["no time can be put to it"]
     lines.append(f"confidence {percent(finding.confidence)}")
     notes = "".join(f"<span>{parts.text(line)}</span>" for line in lines)
     severity = finding.severity.value
     return (
         f'<article class="finding"><div class="tag {severity}">{severity}</div>'
         f'<div class="body"><h3>{_sentence(finding.title)}</h3>'
-        f'<p class="advice">{parts.text(finding.advice)}</p>{_evidence(finding)}</div>'
+        f'<p class="advice">{parts.text(tie(finding.advice))}</p>{_evidence(finding)}</div>'
         f'<div class="stake">{stake}{notes}</div></article>'
     )
 

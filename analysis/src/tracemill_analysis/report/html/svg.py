@@ -16,6 +16,10 @@ _LABEL_PX = 6.2
 """Width of a label's character at 11 px, generous."""
 
 
+MAX_SLOT = 56.0
+"""Widest column: few steps are not blown up to the width of the page."""
+
+
 def number(value: float) -> str:
     """Write a coordinate."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
@@ -66,24 +70,28 @@ def legend(entries: Sequence[tuple[str, str]]) -> str:
     return f'<ul class="legend">{items}</ul>'
 
 
-def stacked_bars(
-    label: str, rows: Sequence[tuple[str, Sequence[Part]]], width: float = 1080
-) -> str:
-    """Return one horizontal bar per row, each drawn to the full width by its own sum."""
-    name_width = min(width * 0.4, max(len(name) for name, _ in rows) * _LABEL_PX + 8)
-    row_height = 22
-    body = []
-    for index, (name, parts) in enumerate(rows):
-        y = index * row_height
-        body.append(_text(0, y + 14, name, css="strong"))
-        total = sum(value for _, value, _ in parts)
-        x = name_width
-        for css, value, title in parts:
-            part_width = value / total * (width - name_width) if total else 0.0
-            if part_width > 0:
-                body.append(_rect(x, y + 3, part_width, row_height - 7, css, title))
-            x += part_width
-    return _frame(width, len(rows) * row_height, label, body)
+def stacked_bars(rows: Sequence[tuple[str, Sequence[Part]]]) -> str:
+    """Return one horizontal bar per row, each drawn to the full width by its own sum.
+
+    The labels are text beside the bars, so that they stay readable at any width.
+    """
+    return f'<div class="bars">{"".join(_bar_row(name, parts) for name, parts in rows)}</div>'
+
+
+def _bar_row(name: str, parts: Sequence[Part]) -> str:
+    total = sum(value for _, value, _ in parts)
+    body, x = [], 0.0
+    for css, value, title in parts:
+        width = value / total * 1000 if total else 0.0
+        if width > 0:
+            body.append(_rect(x, 0, width, 15, css, title))
+        x += width
+    spoken = f"{name}: {'; '.join(title for _, value, title in parts if value > 0)}"
+    return (
+        f'<span>{escape(name)}</span><svg viewBox="0 0 1000 15" preserveAspectRatio="none" '
+        f'class="area" style="height:15px" role="img" aria-label="{escape(spoken)}">'
+        f"{''.join(body)}</svg>"
+    )
 
 
 def columns(
@@ -112,7 +120,8 @@ def columns(
             _line(left, y, width, y),
             _text(left - 6, y + 4, show(peak * fraction) if fraction else "0", "end"),
         ]
-    slot = (width - left) / max(1, len(items))
+    slot = min(MAX_SLOT, (width - left) / max(1, len(items)))
+    right = left + slot * len(items)
     gap = 1.0 if slot > 4 else 0.0
     for index, parts in enumerate(items):
         y = bottom
@@ -128,9 +137,15 @@ def columns(
         body.append(_line(left, y, width, y, "middle"))
     body += [
         _text(left, height - 5, x_labels[0]),
-        _text(width, height - 5, x_labels[1], "end"),
+        *_last_label(x_labels, left, right, height - 5),
     ]
     return _frame(width, height, label, body)
+
+
+def _last_label(labels: tuple[str, str], left: float, right: float, y: float) -> list[str]:
+    """Return the last column's label if it finds room beside the first one's."""
+    needed = (len(labels[0]) + len(labels[1]) + 1) * _LABEL_PX
+    return [_text(right, y, labels[1], "end")] if right - left > needed else []
 
 
 def area(

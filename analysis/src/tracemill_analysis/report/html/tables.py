@@ -20,7 +20,7 @@ def kernels(figures: Figures) -> str:
         return ""
     rows = [
         [
-            parts.name(row["name"], 96),
+            parts.name(row["name"], 84),
             parts.bar(row["share_of_total"], "comm" if _communicates(row) else "compute"),
             parts.share(row["share_of_total"]),
             parts.time(row["total_ns"]),
@@ -69,7 +69,7 @@ def launches(figures: Figures) -> str:
     total = ranking.total_count
     rows = [
         [
-            parts.name(row["name"], 96),
+            parts.name(row["name"], 84),
             parts.bar(row["count"] / total),
             parts.share(row["count"] / total),
             parts.count(row["count"]),
@@ -207,9 +207,9 @@ def ranges(figures: Figures) -> str:
     )  # fmt: skip
     return parts.panel(
         "Annotations",
-        "Ranges that differ in their number only are one series. Share: time covered by the ranges, "
-        "of the time from a rank's first to its last annotation, mean over ranks. Median and p95 "
-        "where one rank has the series.",
+        "Ranges that differ in their number only are one series. Share: time covered by the "
+        "ranges, of the time from a rank's first to its last annotation, mean over ranks. Median "
+        "and p95 where one rank has the series.",
         parts.table("", head, rows) + note if rows else "",
         wide=True,
     )
