@@ -414,3 +414,20 @@ CREATE TABLE "idle_causes" (
   "share_of_idle" DOUBLE NOT NULL,
   "share_of_window" DOUBLE NOT NULL
 );
+CREATE TABLE "timeline_levels" (
+  "process_id" INTEGER NOT NULL,
+  "rank" INTEGER,
+  "bin_ns" BIGINT NOT NULL,
+  "lane" VARCHAR NOT NULL,
+  "device" INTEGER,
+  "stream" BIGINT,
+  "thread" BIGINT,
+  "depth" INTEGER,
+  "exact" BOOLEAN NOT NULL,
+  "start_ns" BIGINT NOT NULL,
+  "dur_ns" BIGINT NOT NULL,
+  "count" BIGINT NOT NULL,
+  "busy_ns" BIGINT NOT NULL,
+  "name" VARCHAR NOT NULL,
+  "category" VARCHAR NOT NULL
+);

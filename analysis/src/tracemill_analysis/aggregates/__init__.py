@@ -8,14 +8,16 @@ from typing import Any
 from tracemill_schema import layout
 from tracemill_schema.columns import Table
 from tracemill_schema.tables.aggregates import TABLES
+from tracemill_schema.tables.timeline import TIMELINE_LEVELS
 
 from tracemill_analysis.aggregates.activity import activity_summary, memory_op_summary
 from tracemill_analysis.aggregates.annotations import annotation_summary
 from tracemill_analysis.aggregates.bins import Bins, capture_bins
 from tracemill_analysis.aggregates.breakdown import time_breakdown
 from tracemill_analysis.aggregates.cpu import core_times, cpu_summary, load_series
-from tracemill_analysis.aggregates.gpu import load_gpu_events
+from tracemill_analysis.aggregates.gpu import GpuEvents, load_gpu_events
 from tracemill_analysis.aggregates.idle import idle_causes, load_host_time
+from tracemill_analysis.aggregates.pyramid import timeline_levels
 from tracemill_analysis.aggregates.queue import queue_depth
 from tracemill_analysis.aggregates.ranges import input_time, load_ranges
 from tracemill_analysis.aggregates.source import EventSource, Process, open_source
@@ -30,7 +32,7 @@ from tracemill_analysis.aggregates.summaries import (
 )
 from tracemill_analysis.aggregates.utilization import cpu_utilization, gpu_utilization
 from tracemill_analysis.importers.base import Progress, no_progress
-from tracemill_analysis.parquet import write_rows
+from tracemill_analysis.parquet import write_rows, write_table
 from tracemill_analysis.store import Store
 
 Rows = list[dict[str, Any]]
@@ -48,11 +50,17 @@ def build(store: Store, job: str, progress: Progress = no_progress) -> None:
     def add(name: str, rows: Rows) -> None:
         results[name].extend(rows)
 
+    store.delete_prefix(layout.table_prefix(TIMELINE_LEVELS.name, job))
     with open_source(store, job) as source:
         bins = capture_bins(source.processes)
         for done, process in enumerate(source.processes):
             progress("computing aggregates", done / len(source.processes))
-            _add_process(source, process, bins.get(process.clock), add)
+            events = load_gpu_events(source, process.process_id)
+            span = bins.get(process.clock)
+            _add_process(source, process, events, span, add)
+            if span is not None:
+                levels = timeline_levels(source, process, events, span.end - span.start)
+                _write_part(store, TIMELINE_LEVELS, job, process, levels)
         _add_nodes(source, bins, add)
         add("stragglers", stragglers(source))
     for table in TABLES:
@@ -79,9 +87,16 @@ def in_order(table: Table, rows: Rows) -> Rows:
 _LARGEST_FIRST = frozenset({"total_ns", "count"})
 
 
-def _add_process(source: EventSource, process: Process, bins: Bins | None, add: AddRows) -> None:
+def _write_part(store: Store, table: Table, job: str, process: Process, data: Any) -> None:
+    """Write the rows of one process as a file of its own, if there are any."""
+    if data.num_rows:
+        write_table(store, table, job, layout.process_part(process.process_id), data)
+
+
+def _add_process(
+    source: EventSource, process: Process, events: GpuEvents, bins: Bins | None, add: AddRows
+) -> None:
     """Compute what concerns one process alone."""
-    events = load_gpu_events(source, process.process_id)
     ranges = load_ranges(source, process.process_id)
     steps = find_steps(ranges)
     breakdown = time_breakdown(process, events, steps)

@@ -1,0 +1,132 @@
+"""``timeline_levels``: lanes at coarser and coarser bins, for drawing a profile from afar.
+
+Long events stay exact at every level, so a step of a second is no smear of bins; only events
+shorter than the level's bin are summed up. Nothing is lost: at each level the counts add up to the
+events, and exact durations and busy times of bins to what the lane's events cover.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from tracemill_schema.tables.timeline import TIMELINE_LEVELS
+
+from tracemill_analysis import intervals as iv
+from tracemill_analysis.aggregates.gpu import GpuEvents
+from tracemill_analysis.aggregates.lanes import Lane, lanes_of
+from tracemill_analysis.aggregates.source import EventSource, Process
+from tracemill_analysis.intervals import Int64s
+from tracemill_analysis.parquet import arrow_schema
+
+FINEST_BIN_NS = 1 << 20
+FACTOR = 4
+FEWEST_BINS = 64
+"""A level whose bins are fewer over the span would show nothing the finer one does not."""
+
+_PLACE = ("lane", "device", "stream", "thread", "depth")
+
+
+@dataclass(frozen=True)
+class Level:
+    """One lane at one level, by start; ``event`` is the position of the named event in the lane."""
+
+    exact: NDArray[np.bool_]
+    start: Int64s
+    duration: Int64s
+    count: Int64s
+    busy: Int64s
+    event: Int64s
+
+
+def level_bins(span_ns: int) -> list[int]:
+    """Return the bins (ns) of the levels of a profile of ``span_ns``; none if it is short."""
+    bins = []
+    bin_ns = FINEST_BIN_NS
+    while bin_ns * FEWEST_BINS <= span_ns:
+        bins.append(bin_ns)
+        bin_ns *= FACTOR
+    return bins
+
+
+def timeline_levels(source: EventSource, process: Process, events: GpuEvents, span_ns: int) -> Any:
+    """Return the rows of one process as a ``pyarrow.Table``, finest level first."""
+    if not level_bins(span_ns):
+        return arrow_schema(TIMELINE_LEVELS).empty_table()
+    lanes = sorted(lanes_of(source, process.process_id, events), key=_lane_order)
+    tables = [
+        _rows(process, bin_ns, lane, coarsen(lane.start, lane.end, bin_ns))
+        for bin_ns in level_bins(span_ns)
+        for lane in lanes
+    ]
+    return pa.concat_tables(tables) if tables else arrow_schema(TIMELINE_LEVELS).empty_table()
+
+
+def _lane_order(lane: Lane) -> list[tuple[bool, Any]]:
+    values = [lane.place.get(name) for name in _PLACE]
+    return [(value is not None, value) for value in values]
+
+
+def coarsen(start: Int64s, end: Int64s, bin_ns: int) -> Level:
+    """Return a lane's events (ns, by start) at the level of ``bin_ns``."""
+    long = np.flatnonzero(end - start >= bin_ns)
+    short = np.flatnonzero(end - start < bin_ns)
+    bins, count, busy, event = _sum_up(start[short], end[short], bin_ns)
+    begins = np.concatenate((start[long], bins))
+    order = np.argsort(begins, kind="stable")
+    ones = np.ones(len(long), np.int64)
+    return Level(
+        exact=np.arange(len(begins))[order] < len(long),
+        start=begins[order],
+        duration=np.concatenate((end[long] - start[long], np.full(len(bins), bin_ns)))[order],
+        count=np.concatenate((ones, count))[order],
+        busy=np.concatenate((end[long] - start[long], busy))[order],
+        event=np.concatenate((long, short[event]))[order],
+    )
+
+
+def _sum_up(start: Int64s, end: Int64s, bin_ns: int) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+    """Sum up events shorter than a bin: bin starts, counts, busy times, events that give the name.
+
+    That is the longest which starts in the bin, or, where only the end of an event of the bin
+    before reaches in, the last one before.
+    """
+    own = start // bin_ns * bin_ns
+    last = np.maximum(end - 1, start) // bin_ns * bin_ns
+    bins = np.unique(np.concatenate((own, last)))
+    first = np.searchsorted(own, bins)
+    count = np.searchsorted(own, bins, side="right") - first
+    covered = iv.union(start, end)
+    busy = iv.covered_before(covered, bins + bin_ns) - iv.covered_before(covered, bins)
+    by_length = np.lexsort((np.arange(len(start)), start - end, own))
+    longest = np.append(by_length, -1)[first]
+    return bins, count, busy, np.where(count > 0, longest, first - 1)
+
+
+def _rows(process: Process, bin_ns: int, lane: Lane, level: Level) -> Any:
+    """Return a level of a lane as rows of the table."""
+    size = len(level.start)
+    schema = arrow_schema(TIMELINE_LEVELS)
+
+    def same(name: str, value: Any) -> Any:
+        return pa.repeat(pa.scalar(value, schema.field(name).type), size)
+
+    columns = {
+        "process_id": same("process_id", process.process_id),
+        "rank": same("rank", process.rank),
+        "bin_ns": same("bin_ns", bin_ns),
+        **{name: same(name, lane.place.get(name)) for name in _PLACE},
+        "exact": pa.array(level.exact),
+        "start_ns": pa.array(level.start),
+        "dur_ns": pa.array(level.duration),
+        "count": pa.array(level.count),
+        "busy_ns": pa.array(level.busy),
+        "name": pa.array(lane.names, pa.string()).take(pa.array(lane.name[level.event])),
+        "category": pa.array(lane.categories, pa.string()).take(
+            pa.array(lane.category[level.event])
+        ),
+    }
+    return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
