@@ -7,9 +7,9 @@ from pathlib import Path
 
 REPOSITORY_ROOT = Path(__file__).resolve().parent.parent
 
-FUNCTION_IMAGE_PARTS = ("constraints.txt", "schema", "analysis", "lambdas")
+FUNCTION_IMAGE_PARTS = ("constraints.txt", "schema", "analysis", "store_s3", "lambdas")
 """Everything that lambdas/Dockerfile may copy from."""
-APP_IMAGE_PARTS = ("constraints.txt", "schema", "analysis", "ui_app")
+APP_IMAGE_PARTS = ("constraints.txt", "schema", "analysis", "store_s3", "ui_app")
 """Everything that ui_app/Dockerfile may copy from."""
 
 _BUILT = (
