@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tracemill_analysis.findings import JobTables
 from tracemill_analysis.parquet import write_rows
 from tracemill_analysis.store import LocalStore, Store
 from tracemill_schema import layout
@@ -175,3 +176,15 @@ def job_row(**values: Any) -> Row:
 def titles(findings: Iterable[Any], rule: str) -> list[str]:
     """Titles of a rule's findings that did not abstain."""
     return [f.title for f in findings if f.rule == rule and not f.abstained]
+
+
+class MemoryTables(JobTables):
+    """Tables that are given as rows instead of read from a store."""
+
+    def __init__(self, **tables: list[Row]) -> None:
+        self.job = JOB
+        self._given = {name: [row(name, **one) for one in rows] for name, rows in tables.items()}
+
+    def rows(self, name: str) -> list[Row]:
+        """Rows of a table; empty if it was not given."""
+        return self._given.get(name, [])

@@ -9,7 +9,8 @@ _BYTES = ((1 << 50, "PiB"), (1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB")
 
 def significant(value: float, digits: int = 3) -> str:
     """Write a number with about ``digits`` significant digits, never in exponent form."""
-    magnitude = abs(value)
+    # Round first: 999.6 has three digits and no decimals, but 1,000 after rounding.
+    magnitude = abs(float(f"{value:.{digits - 1}e}"))
     if magnitude == 0:
         return "0"
     decimals = digits - 1

@@ -66,7 +66,7 @@ def evaluate(tables: JobTables, ledger: Ledger) -> list[Finding]:
         for lane in tables.lanes_of(rank.process_id):
             for row, wait in zip(rank.rows, rank.waits_ns, strict=True):
                 claim.add(lane, ledger.claim(lane, wait_window(row), wait, Budget.IDLE))
-    if claim.total_ns < MIN_SHARE / 2 * tables.observed_ns:
+    if not claim.granted or claim.total_ns < MIN_SHARE / 2 * tables.observed_ns:
         return []
     return [_finding(tables, claim, ranks)]
 

@@ -34,7 +34,7 @@ def evaluate(tables: JobTables, ledger: Ledger) -> list[Finding]:
     for lane, row in lanes.items():
         window = Window(row["window_start_ns"], row["window_end_ns"])
         claim.add(lane, ledger.claim(lane, window, None, Budget.IDLE))
-    if claim.total_ns < MIN_SHARE / 2 * window_ns:
+    if not claim.granted or claim.total_ns < MIN_SHARE / 2 * window_ns:
         return []
     return [_finding(tables, claim, lanes, latencies, window_ns)]
 

@@ -33,7 +33,7 @@ def evaluate(tables: JobTables, ledger: Ledger) -> list[Finding]:
         if lane in windows:
             claim.add(lane, ledger.claim(lane, windows[lane], row["busy_ns"], Budget.MEMORY))
     observed = sum(window.length_ns for window in windows.values())
-    if claim.total_ns < MIN_SHARE * observed:
+    if not claim.granted or claim.total_ns < MIN_SHARE * observed:
         return []
     count = sum(row["count"] for row in pageable)
     total = sum(row["total_ns"] for row in pageable)

@@ -38,7 +38,7 @@ def _gpu(tables: JobTables, ledger: Ledger) -> list[Finding]:
         lane = Lane(row["process_id"], row["device"])
         waits = slowest["compute_ns"] - row["compute_ns"]
         claim.add(lane, ledger.claim(lane, window, waits, Budget.COMMUNICATION))
-    if claim.total_ns < MIN_SHARE * tables.observed_ns:
+    if not claim.granted or claim.total_ns < MIN_SHARE * tables.observed_ns:
         return []
     excess = slowest["compute_ns"] / mean - 1
     return [

@@ -40,7 +40,7 @@ def evaluate(tables: JobTables, ledger: Ledger) -> list[Finding]:
         lane = Lane(row["process_id"], row["device"])
         window = Window(row["window_start_ns"], row["window_end_ns"])
         claim.add(lane, ledger.claim(lane, window, launch_ns.get(lane, 0), Budget.IDLE))
-    if claim.total_ns < MIN_SHARE * tables.observed_ns:
+    if not claim.granted or claim.total_ns < MIN_SHARE * tables.observed_ns:
         return []
     top = sorted(small, key=lambda row: (-row["count"], row["name"]))[:10]
     columns = ("rank", "process_id", "device", "name", "count", "total_ns", "p50_ns")
