@@ -157,8 +157,8 @@ def test_gaps_are_taken_for_input_only_where_nothing_is_named_input(tmp_path: Pa
     gaps[12] = 150 * MS
     found = _only(_evaluate(tmp_path, step_summary=steps(_lengths(), gaps_ns=gaps)), "slow_input")
     assert found.title == (
-        "Before step_12 the job waited 150 ms for input, other steps did not wait "
-        "(taking the gap between steps for input)"
+        "Before step_12 the job waited 150 ms for input, other steps did not wait, "
+        "taking the gap between steps for input"
     )
     assert found.confidence == 0.6
 

@@ -76,7 +76,7 @@ def _finding(tables: JobTables, claim: Claim, ranks: list[_Rank]) -> Finding:
     steps = sum(len(rank.rows) for rank in ranks)
     over = f", mean over {len(ranks)} ranks" if len(ranks) > 1 else ""
     named = any(rank.named for rank in ranks)
-    guess = "" if named else " (taking the gaps between steps for input)"
+    guess = "" if named else ", taking the gaps between steps for input"
     phases = any(excess_waits(tables.steps[rank.process_id]) for rank in ranks)
     apart = " (slow phases counted apart)" if phases else ""
     return Finding(

@@ -173,4 +173,4 @@ def _title(tables: JobTables, phase: _Phase, ranks: str) -> str:
     if phase.kind == "other":
         return f"Before {steps}, {amount} passed between steps without input{ranks}, {usual}"
     title = f"Before {steps} the job waited {amount} for input{ranks}, {usual}"
-    return title if phase.kind == "input" else f"{title} (taking the gap between steps for input)"
+    return title if phase.kind == "input" else f"{title}, taking the gap between steps for input"
