@@ -27,9 +27,11 @@ SLOW_STEP, SLOW_RANK, SLOW_NS = 23, 3, 900 * MS
 
 KERNELS: tuple[tuple[str, str, str, int, int], ...] = (
     # name, category, precision, runs per GPU, total time per GPU in ms
-    ("sm80_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x32", "compute", "BF16", 400, 2_000),
+    ("sm80_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x32",
+     "compute", "BF16", 400, 2_000),
     ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "communication", "other", 200, 1_500),
-    ("flash_fwd_kernel<Flash_fwd_kernel_traits<128, 64, 64, 4, bf16>>", "compute", "BF16", 400, 900),
+    ("flash_fwd_kernel<Flash_fwd_kernel_traits<128, 64, 64, 4, bf16>>",
+     "compute", "BF16", 400, 900),
     ("void at::native::vectorized_elementwise_kernel<4, at::native::MulFunctor<float>>",
      "compute", "FP32", 4_000, 500),
     *((f"elementwise_kernel_{n:02d}", "compute", "FP32", 100, 20 - n) for n in range(16)),
@@ -87,7 +89,8 @@ def _gpu_tables(rank: int) -> dict[str, list[Row]]:
     compute, comm, overlap, mem = 3_600 * MS, 1_500 * MS, 500 * MS, 400 * MS
     busy = compute + comm - overlap + mem
     breakdown = {
-        **where, "window_start_ns": START_NS + SECOND, "window_end_ns": START_NS + SECOND + window_ns,
+        **where, "window_start_ns": START_NS + SECOND,
+        "window_end_ns": START_NS + SECOND + window_ns,
         "window_ns": window_ns, "busy_ns": busy, "idle_ns": window_ns - busy, "compute_ns": compute,
         "comm_ns": comm, "mem_ns": mem, "overlap_ns": overlap, "exposed_comm_ns": comm - overlap,
         "exposed_mem_ns": mem, "gpu_events": 7_000,
@@ -131,7 +134,8 @@ def _gpu_tables(rank: int) -> dict[str, list[Row]]:
         "precision_summary": [
             {**where, "precision": "BF16", "count": 800, "total_ns": 2_900 * MS,
              "tensor_core_ns": 2_000 * MS, "share_of_kernel_time": 2_900 / 3_600},
-            {**where, "precision": "FP32", "count": 5_600, "total_ns": 700 * MS, "tensor_core_ns": 0,
+            {**where, "precision": "FP32", "count": 5_600, "total_ns": 700 * MS,
+             "tensor_core_ns": 0,
              "share_of_kernel_time": 700 / 3_600},
         ],
         "collective_summary": [
@@ -160,7 +164,8 @@ def _step_rows(rank: int) -> list[Row]:
 def _gpu_bins(rank: int) -> list[Row]:
     """100 bins; in every tenth the GPU is idle, in the others busy for 20 ms times (rank + 1)."""
     return [
-        {"node": NODES[rank], "process_id": rank, "rank": rank, "resource": "gpu", "index": rank % 2,
+        {"node": NODES[rank], "process_id": rank, "rank": rank, "resource": "gpu",
+         "index": rank % 2,
          "bin_start_ns": START_NS + n * BIN_NS, "bin_ns": BIN_NS,
          "busy_ns": busy, "utilization": busy / BIN_NS,
          "compute_ns": busy, "comm_ns": 0, "mem_ns": 0}

@@ -16,6 +16,7 @@ Nothing here writes to the store. Job names are checked before they become part 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -100,7 +101,9 @@ class Api:
         """List the formats a report is stored in."""
         job = _job_name(request)
         formats = [
-            name for name in layout.REPORT_FORMATS if self.store.exists(layout.report_key(job, name))
+            name
+            for name in layout.REPORT_FORMATS
+            if self.store.exists(layout.report_key(job, name))
         ]
         return JSONResponse({"formats": formats})
 
@@ -113,7 +116,7 @@ class Api:
             raise ApiError(
                 404,
                 f"Profile {job!r} has no stored {report_format} report.",
-                f"Run: tracemill process --store {self.store.address} --job {job}",
+                f"Run: tracemill process --store {shlex.quote(self.store.address)} --job {job}",
             )
         headers = {"content-security-policy": REPORT_CSP}
         if "download" in request.query_params:

@@ -11,12 +11,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from tracemill_analysis.store import Store
 from tracemill_schema import layout
+from tracemill_schema.errors import StoreError
 from tracemill_schema.tables.events import ANNOTATIONS
 
 from tracemill_ui.filters import Filter
 from tracemill_ui.panels.model import Context, Panel, panel, stat, without_data
 
 MAX_BINS = 60
+LEAST_BINS = 10
 MAX_VALUES = 2_000_000
 """A histogram of more ranges than this is made of the first ones read, and says so."""
 _BATCH_ROWS = 65_536
@@ -49,8 +51,9 @@ def _bin_width(ordered: Sequence[int], low: int, high: int) -> int:
     spread = quantile(ordered, 0.75) - quantile(ordered, 0.25)
     wished = 2 * spread / len(ordered) ** (1 / 3)
     # Edges of at most three digits: nobody reads differences below a thousandth of the values.
+    wished = min(wished, (high - low) / LEAST_BINS)
     least = max(wished, (high - low) / (MAX_BINS - 2), high / 1_000, 1.0)
-    if wished <= 0:
+    if spread == 0:
         least = max((high - low) / 20, least)
     power = 1
     while True:
@@ -99,13 +102,16 @@ def _durations(store: Store, context: Context, series: str) -> tuple[Any, bool]:
     for info in store.list_objects(prefix):
         if not info.key.endswith(".parquet"):
             continue
-        with pq.ParquetFile(store.local_file(info.key)) as file:
-            for batch in file.iter_batches(_BATCH_ROWS, columns=columns):
-                found = _matching(batch, series, allowed, context.step_span_ns)
-                parts.append(found)
-                size += found.size
-                if size > MAX_VALUES:
-                    return np.concatenate(parts)[:MAX_VALUES], False
+        try:
+            with pq.ParquetFile(store.local_file(info.key)) as file:
+                for batch in file.iter_batches(_BATCH_ROWS, columns=columns):
+                    found = _matching(batch, series, allowed, context.step_span_ns)
+                    parts.append(found)
+                    size += found.size
+                    if size > MAX_VALUES:
+                        return np.concatenate(parts)[:MAX_VALUES], False
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise StoreError(f"{info.key} in {store.address}: {error}") from error
     return (np.concatenate(parts) if parts else np.empty(0, np.int64)), True
 
 

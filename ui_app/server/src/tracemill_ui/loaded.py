@@ -10,6 +10,7 @@ again when it is shown next.
 
 from __future__ import annotations
 
+import shlex
 import threading
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +21,7 @@ import pyarrow as pa
 from tracemill_analysis.parquet import read_table
 from tracemill_analysis.store import Store
 from tracemill_schema.columns import Table
-from tracemill_schema.errors import TracemillError
+from tracemill_schema.errors import StoreError, TracemillError
 from tracemill_schema.tables import aggregates, profile
 from tracemill_schema.vocab import ProcessingState
 
@@ -153,7 +154,7 @@ class LoadedProfiles:
             raise ApiError(
                 409,
                 f"Profile {name!r} is recorded but not processed.",
-                f"Run: tracemill process --store {self._store.address} --job {name}",
+                f"Run: tracemill process --store {shlex.quote(self._store.address)} --job {name}",
             )
         if entry.state is ProcessingState.BROKEN:
             raise ApiError(409, f"Profile {name!r}: {entry.reason}", "Process or import it again.")
@@ -164,17 +165,24 @@ class LoadedProfiles:
             profile = self._read(self._processed_entry(name), slot)
             self._keep(name, slot, profile)
             slot.state = LOADED
-        except (TracemillError, ApiError, OSError, ValueError, pa.ArrowException) as error:
+        except (TracemillError, ApiError) as error:
             slot.reason = f"The tables could not be read: {error}"
             slot.state = FAILED
+        except Exception as error:  # else the page would wait for ever
+            slot.reason = f"The server could not read the tables ({type(error).__name__})."
+            slot.state = FAILED
+            raise
 
     def _read(self, entry: JobEntry, slot: _Slot) -> Profile:
         tables: dict[str, Any] = {}
         read_bytes = 0
         for table in LOADED_TABLES:
             if slot.cancelled:
-                break
-            data = tables[table.name] = read_table(self._store, table, entry.name)
+                raise ApiError(409, f"Profile {entry.name!r} was unloaded.", "Load it again.")
+            try:
+                data = tables[table.name] = read_table(self._store, table, entry.name)
+            except (OSError, ValueError, pa.ArrowException) as error:
+                raise StoreError(f"table {table.name} of {entry.name}: {error}") from error
             read_bytes += data.nbytes
             if read_bytes > self._max_cache_bytes:
                 raise ApiError(

@@ -48,7 +48,7 @@ export function axisOf(
       .filter((value) => !whole || Number.isInteger(value))
       .map((value) => ({
         at: inUnit(value),
-        label: unit === "bytes" ? write(value, unit) : `${format(value)}${suffix}`,
+        label: unit === "bytes" || whole ? write(value, unit) : `${format(value)}${suffix}`,
       })),
   };
 }

@@ -39,6 +39,9 @@ export function colourOf(name: string): string {
   for (let at = 0; at < name.length; at += 1) {
     hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193);
   }
+  // Similar names must not get similar hashes: mix all bits into the low ones.
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   return `var(--hue-${((hash ^ (hash >>> 16)) >>> 0) % HUES})`;
 }
 

@@ -87,3 +87,7 @@ export function shorten(text: string, room: number): string {
 
 export const plural = (number: number, noun: string, many = `${noun}s`): string =>
   `${whole.format(number)} ${number === 1 ? noun : many}`;
+
+/** A word as a shell takes it. */
+export const shellWord = (text: string): string =>
+  /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

@@ -28,20 +28,24 @@ GPU_DETAIL_PANELS: tuple[PanelMaker, ...] = (
     gpu.precision,
     gpu.gpu_activity,
     gpu.memory_ops,
-    gpu.collectives,
 )
-HOST_PANELS: tuple[PanelMaker, ...] = (host.annotation_table, host.host_metrics)
+OTHER_PANELS: tuple[PanelMaker, ...] = (gpu.collectives, host.annotation_table, host.host_metrics)
 
 PANEL_MAKERS: dict[str, PanelMaker] = {
     maker.__name__: maker
-    for group in (
-        GPU_PANELS, CPU_PANELS, KERNEL_PANELS, STEP_PANELS, GPU_DETAIL_PANELS, HOST_PANELS,
+    for maker in (
+        *GPU_PANELS,
+        *CPU_PANELS,
+        *KERNEL_PANELS,
+        *STEP_PANELS,
+        *GPU_DETAIL_PANELS,
+        *OTHER_PANELS,
     )
-    for maker in group
-}  # fmt: skip
+}
 
 TOP_FINDINGS = 5
-NO_GPU_NOTE = "This profile has no GPU activity, so panels about GPUs are not shown."
+NO_GPU_NOTE = "No GPU activity was recorded, so panels about GPUs are not shown."
+NO_HOST_NOTE = "No CPU samples were recorded, so panels about CPU and memory are not shown."
 
 
 def dashboard(context: Context, only: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -49,28 +53,37 @@ def dashboard(context: Context, only: tuple[str, ...] = ()) -> dict[str, Any]:
     if only:
         return {"panels": [_maker(name)(context) for name in only]}
     has_gpu = context.profile.tables["time_breakdown"].num_rows > 0
-    notes = [] if has_gpu else [NO_GPU_NOTE]
+    has_host = context.profile.tables["cpu_summary"].num_rows > 0
+    notes = [*([] if has_gpu else [NO_GPU_NOTE]), *([] if has_host else [NO_HOST_NOTE])]
     return {
         "job_name": context.profile.entry.name,
         "job": job_row(context),
         "choices": choices(context),
         "notes": notes,
         "findings": findings(context),
-        "panels": [maker(context) for maker in panel_order(context, has_gpu)],
+        "panels": [maker(context) for maker in panel_order(context, has_gpu, has_host)],
         "series": series_names(context),
     }
 
 
-def panel_order(context: Context, has_gpu: bool) -> list[PanelMaker]:
-    """Return the panels that fit the profile: without GPU activity, only those about the host."""
+def panel_order(context: Context, has_gpu: bool, has_host: bool) -> list[PanelMaker]:
+    """Return the panels that fit the profile: what was not recorded gets no panel."""
+    cpu = CPU_PANELS if has_host else ()
+    metrics = (host.host_metrics,) if has_host else ()
     if not has_gpu:
-        return [*CPU_PANELS, *STEP_PANELS, *HOST_PANELS]
-    details = [
-        maker
-        for maker in GPU_DETAIL_PANELS
-        if maker is not gpu.collectives or context.profile.tables["collective_summary"].num_rows
+        return [*cpu, *STEP_PANELS, host.annotation_table, *metrics]
+    has_collectives = context.profile.tables["collective_summary"].num_rows > 0
+    communication = (gpu.collectives,) if has_collectives else ()
+    return [
+        *GPU_PANELS,
+        *cpu,
+        *KERNEL_PANELS,
+        *STEP_PANELS,
+        *GPU_DETAIL_PANELS,
+        *communication,
+        host.annotation_table,
+        *metrics,
     ]
-    return [*GPU_PANELS, *CPU_PANELS, *KERNEL_PANELS, *STEP_PANELS, *details, *HOST_PANELS]
 
 
 def _maker(name: str) -> PanelMaker:

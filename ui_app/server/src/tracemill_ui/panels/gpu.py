@@ -215,6 +215,7 @@ def collectives(context: Context) -> Panel:
         return without_data(base, "No collective was recorded.")
     for row in rows:
         row["mean_ns"] = row["total_ns"] / row["count"] if row["count"] else 0
+        row["bytes"] = row["bytes"] or None  # no collective says its size
         row["min_ns"] = limits[row["operation"]]["min_ns_min"]
         row["max_ns"] = limits[row["operation"]]["max_ns_max"]
     columns = [
