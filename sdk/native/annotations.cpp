@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <new>
 
 #include "segment_writer.hpp"
 #include "thread_slot.hpp"
@@ -65,6 +66,8 @@ Annotations& annotations() {
 Annotations::Annotations() {
   pthread_key_create(&g_slot_key, thread_ends);
   strings_.intern("step");
+  // Before the script can fill the table.
+  for (const char* word : kDropWords) strings_.intern(word);
 }
 
 Annotations::~Annotations() = default;
@@ -300,7 +303,7 @@ void Annotations::after_fork_child() {
   slots_.clear();
   foreign_.clear();
   transitions_.clear();
-  collected_.clear();
+  new (&collected_) std::vector<ForeignRange>;  // the recorder thread may have been changing it
   t_slot = nullptr;
   pthread_setspecific(g_slot_key, nullptr);
   drops_.clear();

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <map>
 #include <string>
 
 namespace tracemill {
@@ -117,7 +116,8 @@ bool parse_meminfo(std::string_view text, std::string_view key, std::uint64_t& b
   return true;
 }
 
-ByteCounts parse_diskstats(std::string_view text, bool (*is_disk)(std::string_view name)) {
+ByteCounts parse_diskstats(std::string_view text,
+                           const std::function<bool(std::string_view name)>& is_disk) {
   ByteCounts sum;
   while (!text.empty()) {
     std::string_view line = next_line(text);
@@ -170,19 +170,18 @@ bool parse_io(std::string_view text, std::string_view key, std::uint64_t& value)
   return value_of(text, key, value);
 }
 
-bool is_whole_disk(std::string_view name) {
+bool WholeDisks::contains(std::string_view name) {
   // Stacked and virtual devices would count the same bytes again.
   for (const std::string_view prefix : {"loop", "ram", "zram", "dm-", "md", "sr", "fd", "nbd"}) {
     if (starts_with(name, prefix)) return false;
   }
-  static std::map<std::string, bool>& known = *new std::map<std::string, bool>;
   const std::string key(name);
-  const auto found = known.find(key);
-  if (found != known.end()) return found->second;
+  const auto found = known_.find(key);
+  if (found != known_.end()) return found->second;
   std::string path = key;
   std::replace(path.begin(), path.end(), '/', '!');
   const bool whole = access(("/sys/block/" + path).c_str(), F_OK) == 0;
-  known.emplace(key, whole);
+  known_.emplace(key, whole);
   return whole;
 }
 

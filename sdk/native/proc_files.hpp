@@ -3,6 +3,9 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -37,7 +40,8 @@ void parse_stat(std::string_view text, std::vector<CpuTimes>& cores);
 // Value in bytes of a line like "MemTotal:  16 kB"; false if there is none.
 bool parse_meminfo(std::string_view text, std::string_view key, std::uint64_t& bytes);
 // Sum over whole disks; `is_disk(name)` decides what one is.
-ByteCounts parse_diskstats(std::string_view text, bool (*is_disk)(std::string_view name));
+ByteCounts parse_diskstats(std::string_view text,
+                           const std::function<bool(std::string_view name)>& is_disk);
 // Sum over all interfaces but the loopback.
 ByteCounts parse_net_dev(std::string_view text);
 // Number of threads in /proc/self/stat; false if the text is not as expected.
@@ -46,7 +50,14 @@ bool parse_threads(std::string_view text, std::uint64_t& threads);
 bool parse_resident_pages(std::string_view text, std::uint64_t& pages);
 // Value of a line like "read_bytes: 12".
 bool parse_io(std::string_view text, std::string_view key, std::uint64_t& value);
-// Whether the kernel lists the block device as a disk of its own, backed by hardware.
-bool is_whole_disk(std::string_view name);
+
+// Which block devices the kernel lists as disks of their own, backed by hardware.
+class WholeDisks {
+ public:
+  bool contains(std::string_view name);
+
+ private:
+  std::map<std::string, bool> known_;
+};
 
 }  // namespace tracemill

@@ -99,6 +99,8 @@ PyObject* one_argument(PyObject* const* arguments, Py_ssize_t count, PyObject* n
   return nullptr;
 }
 
+constexpr unsigned long long kNoHandle = ~0ull;
+
 struct RangeObject {
   PyObject_HEAD
   PyObject* name;        // the name as given; null for a step
@@ -223,8 +225,10 @@ PyObject* annotation_end(PyObject*, PyObject* const* arguments, Py_ssize_t count
                          PyObject* names) {
   PyObject* object = one_argument(arguments, count, names, "annotation_end", "handle");
   if (object == nullptr) return nullptr;
-  const unsigned long long handle = PyLong_Check(object) ? PyLong_AsUnsignedLongLong(object) : 0;
-  if (handle == ~0ull) PyErr_Clear();
+  // No handle has all bits set: it stands for everything that cannot be one.
+  const unsigned long long handle =
+      PyLong_Check(object) ? PyLong_AsUnsignedLongLong(object) : kNoHandle;
+  if (handle == kNoHandle) PyErr_Clear();
   annotations().end(handle);
   Py_RETURN_NONE;
 }

@@ -13,9 +13,12 @@
 #include <new>
 #include <thread>
 
+#include "block.hpp"
+#include "codec.hpp"
 #include "notices.hpp"
 #include "sampler.hpp"
 #include "segment_writer.hpp"
+#include "termination.hpp"
 
 #if defined(__linux__)
 #include <sys/syscall.h>
@@ -28,6 +31,8 @@ namespace {
 constexpr std::int64_t kClockBlockNs = 5'000'000'000;
 constexpr std::chrono::seconds kStopDeadline{10};
 constexpr int kNice = 5;
+// A signal handler cannot wake the thread, so it looks this often.
+constexpr std::int64_t kSignalCheckNs = 100'000'000;
 
 // What the recorder thread waits on. One for the process: application threads may wake it at any
 // time, also while a session ends.
@@ -119,6 +124,7 @@ void Session::start() {
     throw;
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  watch_termination();
 }
 
 void Session::run() {
@@ -131,7 +137,7 @@ void Session::run() {
     next_clock_ns_ = monotonic_ns() + kClockBlockNs;
     while (!stop_.load(std::memory_order_acquire)) {
       wait(std::min(next_flush_ns, next_poll_ns()));
-      if (stop_.load(std::memory_order_acquire)) break;
+      if (stop_.load(std::memory_order_acquire) || termination_requested()) break;
       const bool woken = waker().pending.exchange(false);
       const std::int64_t now = monotonic_ns();
       for (Source* source : sources_) source->poll(now);
@@ -139,7 +145,16 @@ void Session::run() {
       flush();
       next_flush_ns = monotonic_ns() + options.flush_ns;
     }
+    const bool terminating = termination_requested();
+    {
+      const std::lock_guard<std::mutex> lock(waker().mutex);
+      if (terminating && !stop_.load()) {
+        reason_ = schema::end_reason::kSignal;
+        members_ = "\"signal\":\"SIGTERM\"";
+      }
+    }
     finish();
+    if (terminating) terminate_as_requested();
   } catch (const std::exception& error) {
     annotations().stop();
     notices().add(std::string("recording ended: ") + error.what(), true);
@@ -157,7 +172,8 @@ std::int64_t Session::next_poll_ns() const {
 
 void Session::wait(std::int64_t until_ns) {
   std::unique_lock<std::mutex> lock(waker().mutex);
-  const std::int64_t left_ns = until_ns - monotonic_ns();
+  std::int64_t left_ns = until_ns - monotonic_ns();
+  if (watches_termination()) left_ns = std::min(left_ns, kSignalCheckNs);
   if (left_ns <= 0) return;
   waker().changed.wait_for(lock, std::chrono::nanoseconds(left_ns), [this] {
     return waker().pending.load() || stop_.load(std::memory_order_acquire);
@@ -227,6 +243,7 @@ bool Session::stop(const char* reason, const std::string& members) {
   }
   lock.unlock();
   thread_.join();
+  unwatch_termination();
   return true;
 }
 
@@ -308,6 +325,7 @@ void after_fork_child() {
     session->abandon();
     self.inherited.reset(new RecorderOptions(session->options));
   }
+  unwatch_termination();
   self.clock = nullptr;
   self.parent_pid = getppid();
   self.start_ns = 0;
@@ -318,6 +336,13 @@ void after_fork_child() {
 
 void init_process() {
   static const bool done = [] {
+    // Whatever is initialised at first use must be so before the first thread: a fork in the middle
+    // would leave the child waiting for an initialisation that never ends.
+    waker();
+    process();
+    notices();
+    available_codec();
+    crc32c(nullptr, 0);
     annotations().restart_in_child = restart_in_child;
     pthread_atfork(before_fork, after_fork_parent, after_fork_child);
     return true;

@@ -112,7 +112,8 @@ void Sampler::take_node(std::int64_t now_ns) {
     }
   }
   if (diskstats_.is_open()) {
-    const ByteCounts disk = parse_diskstats(diskstats_.read(), is_whole_disk);
+    const ByteCounts disk = parse_diskstats(
+        diskstats_.read(), [this](std::string_view name) { return disks_.contains(name); });
     add(Metric::kDiskReadBytes, kWholeNode, now_ns, disk.in);
     add(Metric::kDiskWriteBytes, kWholeNode, now_ns, disk.out);
   }

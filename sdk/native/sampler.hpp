@@ -56,6 +56,7 @@ class Sampler final : public Source {
   std::atomic<int> lock_{-1};
   bool node_files_open_ = false;
   ProcFile stat_, meminfo_, diskstats_, net_dev_, self_stat_, self_statm_, self_io_;
+  WholeDisks disks_;
   std::vector<CpuTimes> cores_;
   std::vector<Sample> samples_;
 };
