@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tracemill_analysis.findings import JobTables, evaluate
 from tracemill_analysis.report import Report, build_report
@@ -98,8 +99,8 @@ def gpu_report(folder: Path) -> Report:
 def _gpu_tables() -> dict[str, list[Row]]:
     lengths = [100 * MS] * 12
     slower = [*lengths[:6], 230 * MS, *lengths[7:]]
-    gpu = {"gpu_busy_ns": 60 * MS, "exposed_comm_ns": 9 * MS}
-    ranks = [{"process_id": p, "rank": p, "node": "n0", "device": 0} for p in (0, 1)]
+    gpu: dict[str, Any] = {"gpu_busy_ns": 60 * MS, "exposed_comm_ns": 9 * MS}
+    ranks: list[Row] = [{"process_id": p, "rank": p, "node": "n0", "device": 0} for p in (0, 1)]
     return {
         "processes": _gpu_processes(),
         "step_summary": steps(lengths, gaps_ns=[MS] * 12, **gpu)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 _TIME = ((3_600_000_000_000, "h"), (60_000_000_000, "min"), (1_000_000_000, "s"))
 _SMALL_TIME = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
 _BYTES = ((1 << 50, "PiB"), (1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
@@ -63,7 +65,7 @@ def percent(share: float) -> str:
         return "< 0.01 %"
     if abs(value) >= 9.95:
         # 99.97 % is not 100 %: never round up to the whole.
-        return f"{min(round(value), 99) if value < 100 else round(value)} %"
+        return f"{math.floor(value * 10) / 10} %" if 99 <= value < 100 else f"{round(value)} %"
     return f"{value:.1f} %" if abs(value) >= 0.95 else f"{value:.2f} %"
 
 

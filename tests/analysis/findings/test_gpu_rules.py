@@ -178,11 +178,22 @@ def test_small_kernels_and_what_is_left_for_launch_bound(tmp_path: Path) -> None
     )
     small = _one(findings, "small_kernels")
     assert small.title == (
-        "10,000 of 10,100 kernel runs (99 %) are of kernels with a median of 10 µs or less: "
+        "10,000 of 10,100 kernel runs (99.0 %) are of kernels with a median of 10 µs or less: "
         "30.0 ms on the GPU, 60.0 ms of host time to launch them"
     )
     assert small.at_stake_ns == 60 * MS
     assert _one(findings, "launch_bound").at_stake_ns == 340 * MS
+
+
+def test_a_launch_that_loads_a_module_is_not_held_against_small_kernels(tmp_path: Path) -> None:
+    launches = {**_where(), "name": "tiny", **distribution(1000, 6 * US, longest_ns=900 * MS)}
+    findings = _evaluate(
+        tmp_path,
+        time_breakdown=[gpu_window(3 * MS, idle=997 * MS)],
+        kernel_summary=[_kernel("tiny", 1000, 3 * US)],
+        launch_summary=[launches],
+    )
+    assert titles(findings, "small_kernels") == []  # 6 ms of 1 s
 
 
 def test_tensor_cores_unused(tmp_path: Path) -> None:

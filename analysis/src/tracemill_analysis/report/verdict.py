@@ -74,8 +74,14 @@ def _step_line(tables: JobTables, steps: Sequence[Row]) -> str:
         for row in rows
     )
     what = "waiting for input" if any(map(names_input, tables.steps.values())) else "between steps"
+    one = len(steps) == 1
+    take = (
+        f"takes {duration(lengths[0])}"
+        if one
+        else f"take {duration(median(lengths))} each (median)"
+    )
     text = (
-        f"{plural(len(steps), 'step')}{over} take {duration(median(lengths))} each (median); "
+        f"{plural(len(steps), 'step')}{over} {take}; "
         f"{percent(waited / span) if span else '0 %'} of the {duration(span)} from the first "
         f"step's start to the last one's end{', summed over ranks,' if ranks > 1 else ''} is spent "
         f"{what}"

@@ -159,19 +159,21 @@ def slowest_steps(figures: Figures) -> str:
     if steps is None:
         return ""
     on_gpu = any(row["gpu_busy_ns"] is not None for row in steps.slowest)
-    head = ["step", "rank", "host time", "gap before", "input"]
+    head = ["step", "rank", "host time", "gap before"]
+    if steps.input_named:
+        head.append("input")
     if on_gpu:
         head += ["GPU busy", "exposed comm."]
     rows = []
     for row in steps.slowest:
-        waited = row["input_ns"] + row["gap_input_ns"] if steps.input_named else None
         cells = [
             parts.words(row["step"]),
             Cell("–" if row["rank"] is None else str(row["rank"])),
             parts.time(row["dur_ns"]),
             parts.time(row["gap_before_ns"]),
-            parts.time(waited),
         ]
+        if steps.input_named:
+            cells.append(parts.time(row["input_ns"] + row["gap_input_ns"]))
         if on_gpu:
             cells += [parts.time(row["gpu_busy_ns"]), parts.time(row["exposed_comm_ns"])]
         rows.append(cells)
