@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tracemill_analysis.events import EventWriter, write_events, writer
+from tracemill_analysis.events import EventWriter, link, write_events, writer
 from tracemill_analysis.events.strings import StringPool
 from tracemill_analysis.importers.base import DropCounter, WorkItem
 from tracemill_analysis.store import LocalStore
@@ -156,7 +156,20 @@ def test_spilled_rows_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.Mo
             "shapes": [None if n % 3 else f"[[{n}]]" for n in range(9000)],
         }
     )
-    whole = {API_CALLS: _calls(9000), KERNELS: _kernels(9000), OPERATORS: operators}
+    ranges = pa.table(
+        {
+            "thread": np.arange(2000, dtype=np.int64) % 2,
+            "name": [f"step_{n}" if n % 5 else "forward" for n in range(2000)],
+            "start_ns": np.arange(2000, dtype=np.int64) * 45,
+            "dur_ns": np.arange(2000, dtype=np.int64) % 90,
+        }
+    )
+    whole = {
+        API_CALLS: _calls(9000),
+        KERNELS: _kernels(9000),
+        OPERATORS: operators,
+        ANNOTATIONS: ranges,
+    }
 
     def batches(table: pa.Table) -> list[pa.Table]:
         return [table.slice(first, 1000) for first in range(0, table.num_rows, 1000)]
@@ -164,10 +177,13 @@ def test_spilled_rows_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.Mo
     first, _ = _write(tmp_path / "memory", whole)
     monkeypatch.setattr(writer, "_STAGED_BYTES", 50_000)
     monkeypatch.setattr(writer, "_STRING_BYTES", 20_000)
+    monkeypatch.setattr(link, "_PART_ROWS", 2500)
+    monkeypatch.setattr(link, "_RANGE_ROWS", 1000)
+    monkeypatch.setattr(link, "_BATCH_ROWS", 300)
     second, _ = _write(tmp_path / "files", {t: batches(d) for t, d in whole.items()})
 
     keys = [o.key for o in first.list_objects("")]
-    assert len(keys) == 3
+    assert len(keys) == 4
     assert keys == [o.key for o in second.list_objects("")]
     for key in keys:
         assert first.read_bytes(key) == second.read_bytes(key)

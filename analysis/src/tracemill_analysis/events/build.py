@@ -52,8 +52,8 @@ class Rows:
     """One batch of linked rows, column by column."""
 
     def __init__(self, batch: Any) -> None:
-        self._batch = pa.Table.from_batches([batch])
-        self.count = self._batch.num_rows
+        self._batch = batch
+        self.count = batch.num_rows
 
     def arrow(self, name: str) -> Any:
         """Return a column as a ``pyarrow.Array``."""

@@ -1,4 +1,8 @@
-"""Joins GPU events with the host calls that launched them, in DuckDB with bounded memory."""
+"""Joins GPU events with the host calls that launched them, in DuckDB with bounded memory.
+
+Many rows are joined in parts, divided by correlation id, and read back in ranges of time: no step
+has to hold or sort a whole table.
+"""
 
 from __future__ import annotations
 
@@ -9,60 +13,69 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tracemill_analysis.events.given import GPU_ANNOTATIONS
-from tracemill_analysis.events.staging import SEQUENCE, Stage
+from tracemill_analysis.events.staging import SCRATCH_ROW_GROUP, SEQUENCE, Stage
 
 Int64 = NDArray[np.int64]
 
-_BATCH_ROWS = 65_536
+_PART_ROWS = 250_000
+"""Calls and GPU events that are joined at once."""
 
-_LAUNCH_TABLES = f"""
-CREATE TABLE calls AS
-    SELECT * EXCLUDE ({SEQUENCE}), min({SEQUENCE}) AS {SEQUENCE} FROM api_calls GROUP BY ALL;
-CREATE TABLE launches AS
+_RANGE_ROWS = 65_536
+"""Rows of one table that are sorted at once, about."""
+
+_BATCH_ROWS = 16_384
+
+_JOIN = f"""
+CREATE OR REPLACE TABLE calls AS
+    SELECT * EXCLUDE ({SEQUENCE}), min({SEQUENCE}) AS {SEQUENCE}
+    FROM api_calls WHERE {{part}} GROUP BY ALL;
+CREATE OR REPLACE TABLE launches AS
     SELECT correlation, count(*)::BIGINT AS calls, min(start_ns)::BIGINT AS launch_start_ns,
         min(dur_ns)::BIGINT AS launch_dur_ns, min(thread)::BIGINT AS launch_thread
     FROM calls WHERE correlation IS NOT NULL GROUP BY correlation;
+CREATE OR REPLACE TABLE part_kernels AS {{kernels}};
+CREATE OR REPLACE TABLE part_memory_ops AS {{memory_ops}};
+CREATE OR REPLACE TABLE part_api_calls AS
+    SELECT calls.*, run_start_ns FROM calls LEFT JOIN (
+        SELECT correlation, min(start_ns)::BIGINT AS run_start_ns FROM (
+            SELECT correlation, start_ns FROM part_kernels WHERE calls = 1
+            UNION ALL SELECT correlation, start_ns FROM part_memory_ops WHERE calls = 1
+        ) GROUP BY correlation
+    ) USING (correlation);
 """
 
-_GPU_TABLE = f"""
-CREATE TABLE linked_{{name}} AS
+_GPU_EVENTS = f"""
     SELECT run.*, calls,
         CASE WHEN calls = 1 THEN launch_start_ns END AS launch_start_ns,
         CASE WHEN calls = 1 THEN launch_dur_ns END AS launch_dur_ns,
         CASE WHEN calls = 1 THEN launch_thread END AS launch_thread
     FROM (
-        SELECT * EXCLUDE ({SEQUENCE}), min({SEQUENCE}) AS {SEQUENCE} FROM {{name}} GROUP BY ALL
-    ) AS run LEFT JOIN launches USING (correlation);
-"""
+        SELECT * EXCLUDE ({SEQUENCE}), min({SEQUENCE}) AS {SEQUENCE}
+        FROM {{name}} WHERE {{part}} GROUP BY ALL
+    ) AS run LEFT JOIN launches USING (correlation)"""
 
-_RUN_TABLES = f"""
-CREATE TABLE runs AS
-    SELECT correlation, launch_thread, launch_start_ns, start_ns, start_ns + dur_ns AS end_ns
-    FROM linked_kernels WHERE calls = 1
-    UNION ALL
-    SELECT correlation, launch_thread, launch_start_ns, start_ns, start_ns + dur_ns
-    FROM linked_memory_ops WHERE calls = 1;
-CREATE TABLE first_runs AS
-    SELECT correlation, min(start_ns)::BIGINT AS run_start_ns FROM runs GROUP BY correlation;
+_ANNOTATIONS = f"""
 CREATE TABLE gpu_extents AS
     SELECT external_id, min(start_ns)::BIGINT AS gpu_start_ns,
         max(start_ns + dur_ns)::BIGINT AS gpu_end_ns
     FROM {GPU_ANNOTATIONS} WHERE external_id <> 0 GROUP BY external_id;
+CREATE TEMP VIEW linked_annotations AS
+    SELECT annotations.*, gpu_start_ns, gpu_end_ns
+    FROM annotations LEFT JOIN gpu_extents USING (external_id);
+CREATE TEMP VIEW linked_operators AS SELECT * FROM operators;
+CREATE TEMP VIEW linked_syncs AS SELECT * FROM syncs;
+CREATE TEMP VIEW runs AS
+    SELECT launch_thread, launch_start_ns, start_ns, start_ns + dur_ns AS end_ns
+    FROM linked_kernels WHERE calls = 1
+    UNION ALL SELECT launch_thread, launch_start_ns, start_ns, start_ns + dur_ns
+    FROM linked_memory_ops WHERE calls = 1;
 """
 
-_ORDERED = {
-    "kernels": f"SELECT * FROM linked_kernels ORDER BY start_ns, {SEQUENCE}",
-    "memory_ops": f"SELECT * FROM linked_memory_ops ORDER BY start_ns, {SEQUENCE}",
-    "api_calls": "SELECT calls.*, run_start_ns FROM calls LEFT JOIN first_runs USING (correlation)"
-    f" ORDER BY start_ns, {SEQUENCE}",
-    "syncs": f"SELECT * FROM syncs ORDER BY start_ns, {SEQUENCE}",
-    "annotations": "SELECT annotations.*, gpu_start_ns, gpu_end_ns FROM annotations"
-    f" LEFT JOIN gpu_extents USING (external_id) ORDER BY start_ns, dur_ns DESC, {SEQUENCE}",
-    "operators": f"SELECT * FROM operators ORDER BY start_ns, dur_ns DESC, {SEQUENCE}",
-}
+_JOINED = ("api_calls", "kernels", "memory_ops")
 
 
 class Linker:
@@ -73,6 +86,8 @@ class Linker:
     """
 
     def __init__(self, folder: Path, memory_bytes: int, threads: int) -> None:
+        self._folder = folder
+        self._stages: dict[str, Stage] = {}
         self._connection = duckdb.connect(
             ":memory:",
             config={
@@ -93,37 +108,82 @@ class Linker:
 
     def load(self, stages: dict[str, Stage]) -> None:
         """Read the stages and link them."""
+        self._stages = stages
         for stage in stages.values():
             stage.register(self._connection)
-        self._connection.execute(_LAUNCH_TABLES)
-        for name in ("kernels", "memory_ops"):
-            self._connection.execute(_GPU_TABLE.format(name=name))
-        self._connection.execute(_RUN_TABLES)
+        parts = -(-sum(stages[name].rows for name in _JOINED) // _PART_ROWS)
+        if parts <= 1:
+            self._join("true")
+            for name in _JOINED:
+                self._connection.execute(f"ALTER TABLE part_{name} RENAME TO linked_{name}")
+        else:
+            self._join_in_parts(parts)
+        self._connection.execute(_ANNOTATIONS)
 
-    def count(self, table: str, where: str = "true") -> int:
-        """Count rows of one of the linked tables."""
-        rows = self._connection.execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchall()
-        return int(rows[0][0])
+    def count(self, name: str, where: str = "true") -> int:
+        """Count linked rows of a table."""
+        query = f"SELECT count(*) FROM linked_{name} WHERE {where}"
+        return int(self._connection.execute(query).fetchall()[0][0])
 
-    def ordered(self, name: str) -> Iterator[Any]:
-        """Yield the rows of a table as ``pyarrow.RecordBatch``, ordered by start."""
-        yield from self._connection.sql(_ORDERED[name]).to_arrow_reader(_BATCH_ROWS)
+    def ordered(self, name: str, *, longest_first: bool = False) -> Iterator[Any]:
+        """Yield the rows of a table as ``pyarrow.Table``, ordered by start, then as they came.
+
+        ``longest_first`` puts falling duration before the order of coming.
+        """
+        keys = [("start_ns", "ascending"), (SEQUENCE, "ascending")]
+        if longest_first:
+            keys.insert(1, ("dur_ns", "descending"))
+        for condition in _ranges(self._stages[name].quantiles(_RANGE_ROWS)):
+            query = f"SELECT * FROM linked_{name} WHERE {condition}"
+            rows = self._connection.sql(query).to_arrow_table()
+            rows = rows.take(pc.sort_indices(rows, sort_keys=keys))
+            for first in range(0, rows.num_rows, _BATCH_ROWS):
+                yield rows.slice(first, _BATCH_ROWS)
 
     def launching_threads(self) -> Int64:
         """Return the threads that launched GPU events."""
-        cursor = self._connection.cursor()
-        rows = cursor.execute("SELECT DISTINCT launch_thread FROM runs").fetchall()
+        rows = self._connection.execute("SELECT DISTINCT launch_thread FROM runs").fetchall()
         return np.array([thread for (thread,) in rows], np.int64)
 
     def runs_launched(self, from_ns: int, until_ns: int) -> Iterator[dict[str, Int64]]:
-        """Yield linked GPU events launched in ``[from_ns, until_ns)``, ordered by launch."""
+        """Yield linked GPU events launched in ``[from_ns, until_ns)``, each batch by launch."""
         query = (
             "SELECT launch_thread, launch_start_ns, start_ns, end_ns FROM runs"
             f" WHERE launch_start_ns >= {int(from_ns)} AND launch_start_ns < {int(until_ns)}"
-            " ORDER BY launch_start_ns"
         )
-        # A connection of its own: the rows of annotations are being read on the other one.
-        cursor = self._connection.cursor()
-        for batch in cursor.sql(query).to_arrow_reader(_BATCH_ROWS):
-            table = pa.Table.from_batches([batch])
+        for batch in self._connection.sql(query).to_arrow_reader(_BATCH_ROWS):
+            table = pa.Table.from_batches([batch]).sort_by("launch_start_ns")
             yield {name: table.column(name).to_numpy() for name in table.column_names}
+
+    def _join(self, part: str) -> None:
+        gpu = {name: _GPU_EVENTS.format(name=name, part=part) for name in ("kernels", "memory_ops")}
+        self._connection.execute(_JOIN.format(part=part, **gpu))
+
+    def _join_in_parts(self, parts: int) -> None:
+        folder = str(self._folder).replace("'", "''")
+        for number in range(parts):
+            self._join(f"hash(coalesce(correlation, start_ns)) % {parts} = {number}")
+            for name in _JOINED:
+                self._connection.execute(
+                    f"COPY (SELECT * FROM part_{name} ORDER BY start_ns)"
+                    f" TO '{folder}/linked_{name}-{number:06d}.parquet'"
+                    f" (FORMAT parquet, ROW_GROUP_SIZE {SCRATCH_ROW_GROUP})"
+                )
+        for name in ("calls", "launches", *(f"part_{name}" for name in _JOINED)):
+            self._connection.execute(f"DROP TABLE {name}")
+        for name in _JOINED:
+            self._connection.execute(
+                f"CREATE TEMP VIEW linked_{name} AS"
+                f" SELECT * FROM read_parquet('{folder}/linked_{name}-*.parquet')"
+            )
+
+
+def _ranges(bounds: Int64) -> Iterator[str]:
+    """SQL conditions of consecutive ranges of ``start_ns`` that cover all times."""
+    if not len(bounds):
+        yield "true"
+        return
+    yield f"start_ns < {bounds[0]}"
+    for low, high in zip(bounds[:-1], bounds[1:], strict=True):
+        yield f"start_ns >= {low} AND start_ns < {high}"
+    yield f"start_ns >= {bounds[-1]}"

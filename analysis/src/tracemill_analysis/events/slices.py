@@ -37,7 +37,7 @@ class SliceWriter:
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if kind is None and self._held_rows:
-            self._write(pa.concat_tables(self._held, promote_options="default"))
+            self._write(pa.concat_tables(self._held))
         self._stack.__exit__(kind, error, trace)
 
     def add(self, columns: dict[str, Any], rows: int) -> None:
@@ -50,7 +50,7 @@ class SliceWriter:
             "rank": pa.repeat(rank, rows),
             **columns,
         }
-        self._held.append(pa.table({n: _plain(columns[n]) for n in self._table.column_names}))
+        self._held.append(pa.table({n: columns[n] for n in self._table.column_names}))
         self._held_rows += rows
         if self._held_rows >= ROW_GROUP_ROWS:
             gathered = pa.concat_tables(self._held)
@@ -65,9 +65,12 @@ class SliceWriter:
             part = layout.process_part(self._item.process_id)
             writer = TableWriter(self._store, self._table, self._job, part)
             self._writer = self._stack.enter_context(writer)
-        keys = [(name, "ascending") for name in self._table.sort]
-        self._writer.write(data.take(pc.sort_indices(data, sort_keys=keys)))
+        keys = pa.table({name: _plain(data.column(name)) for name in self._table.sort})
+        order = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in self._table.sort])
+        # Texts stay references to a dictionary until here: a slice of kernel names is large.
+        self._writer.write(data.unify_dictionaries().take(order))
         self.rows += data.num_rows
+        pa.default_memory_pool().release_unused()
 
 
 def _plain(values: Any) -> Any:

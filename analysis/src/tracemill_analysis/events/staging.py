@@ -9,11 +9,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from tracemill_analysis.events.strings import StringPool
 
 SEQUENCE = "seq"
 """Staged column: position of the row in the order in which rows came; breaks ties in sorting."""
+
+SCRATCH_ROW_GROUP = 16_384
+"""Rows of a row group in scratch files: what is read at least to find a range of time."""
+
+_SAMPLE_EVERY = 64
 
 
 class Stage:
@@ -39,6 +45,7 @@ class Stage:
             + [(SEQUENCE, pa.int64())]
         )
         self._held: list[Any] = []
+        self._sampled_starts: list[NDArray[np.int64]] = []
         self._files: list[Path] = []
         self.held_bytes = 0
 
@@ -56,6 +63,7 @@ class Stage:
         arrays.append(pa.array(np.arange(self.rows, self.rows + rows, dtype=np.int64)))
         batch = pa.Table.from_arrays(arrays, schema=self._schema)
         self._held.append(batch)
+        self._sampled_starts.append(batch.column("start_ns").to_numpy()[::_SAMPLE_EVERY])
         self.held_bytes += batch.nbytes
         self.rows += rows
 
@@ -64,10 +72,25 @@ class Stage:
         if not self._held:
             return
         path = self._folder / f"{self.name}-{len(self._files):06d}.parquet"
-        pq.write_table(self._all_held(), path, compression="lz4", use_dictionary=False)
+        pq.write_table(
+            self._all_held(),
+            path,
+            compression="lz4",
+            use_dictionary=False,
+            row_group_size=SCRATCH_ROW_GROUP,
+        )
         self._files.append(path)
         self._held.clear()
         self.held_bytes = 0
+
+    def quantiles(self, rows: int) -> NDArray[np.int64]:
+        """Return times that divide the rows into ranges of about ``rows`` rows; none if few."""
+        ranges = -(-self.rows // rows)
+        if ranges <= 1:
+            return np.empty(0, np.int64)
+        starts = np.sort(np.concatenate(self._sampled_starts))
+        places = (np.arange(1, ranges) * len(starts)) // ranges
+        return np.unique(starts[places])
 
     def register(self, connection: Any) -> None:
         """Make the rows readable in DuckDB as a view called like the stage."""

@@ -12,7 +12,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from tracemill_schema.columns import Table
-from tracemill_schema.tables.events import ANNOTATIONS, API_CALLS, COLLECTIVES, KERNELS, SYNCS
+from tracemill_schema.tables.events import (
+    ANNOTATIONS,
+    API_CALLS,
+    COLLECTIVES,
+    KERNELS,
+    OPERATORS,
+    SYNCS,
+)
 from tracemill_schema.vocab import DropReason
 
 from tracemill_analysis.events import build
@@ -32,14 +39,14 @@ from tracemill_analysis.events.strings import StringPool
 from tracemill_analysis.importers.base import DropCounter, WorkItem
 from tracemill_analysis.store import Store, scratch_folder
 
-_STAGED_BYTES = 48 << 20
+_STAGED_BYTES = 24 << 20
 """Staged rows held in memory before they move to scratch files."""
 
 _STRING_BYTES = 24 << 20
 """Distinct texts held in memory, with their overhead."""
 
-_LINK_MEMORY_BYTES = 160 << 20
-_LINK_THREADS = 2
+_LINK_MEMORY_BYTES = 112 << 20
+_LINK_THREADS = 1
 
 
 @dataclass
@@ -145,7 +152,8 @@ class EventWriter:
                     if not self._stages[table.name].rows:
                         continue
                     with SliceWriter(store, table, job, item) as slices:
-                        for batch in linker.ordered(table.name):
+                        nested = table in (ANNOTATIONS, OPERATORS)
+                        for batch in linker.ordered(table.name, longest_first=nested):
                             rows = build.Rows(batch)
                             columns = build.BUILDERS[table.name](rows, context, linker)
                             slices.add(columns, rows.count)
@@ -157,17 +165,12 @@ class EventWriter:
         return summary
 
     def _count(self, linker: Linker, drops: DropCounter) -> int:
-        kept = {
-            "api_calls": linker.count("calls"),
-            "kernels": linker.count("linked_kernels"),
-            "memory_ops": linker.count("linked_memory_ops"),
-        }
+        kept = {name: linker.count(name) for name in ("api_calls", "kernels", "memory_ops")}
         for name, rows in kept.items():
             drops.add(DropReason.DUPLICATE, self._stages[name].rows - rows, f"in {name}")
         for name in ("kernels", "memory_ops"):
-            linked = f"linked_{name}"
-            drops.add(DropReason.UNLINKED, linker.count(linked, "calls IS NULL"), f"in {name}")
-            drops.add(DropReason.DUPLICATE_ID, linker.count(linked, "calls > 1"), f"in {name}")
+            drops.add(DropReason.UNLINKED, linker.count(name, "calls IS NULL"), f"in {name}")
+            drops.add(DropReason.DUPLICATE_ID, linker.count(name, "calls > 1"), f"in {name}")
         return sum(self._stages[name].rows - rows for name, rows in kept.items())
 
     def _name_ids(self, names: Any) -> NDArray[np.int32]:
