@@ -82,7 +82,14 @@ class JobTables:
 
     def lanes_of(self, process_id: int) -> list[Lane]:
         """Return the lanes of a process; none for a helper process of a job with GPUs."""
-        return [lane for lane in self.lanes if lane.process_id == process_id]
+        return self._lanes_by_process.get(process_id, [])
+
+    @cached_property
+    def _lanes_by_process(self) -> dict[int, list[Lane]]:
+        found: dict[int, list[Lane]] = {}
+        for lane in self.lanes:
+            found.setdefault(lane.process_id, []).append(lane)
+        return found
 
     @cached_property
     def steps(self) -> dict[int, list[Row]]:

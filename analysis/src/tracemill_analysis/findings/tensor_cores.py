@@ -46,10 +46,14 @@ def evaluate(tables: JobTables, ledger: Ledger) -> list[Finding]:
     ]
     if not slow:
         return []
+    by_lane: dict[Lane, int] = {}
+    for row in slow:
+        lane = Lane(row["process_id"], row["device"])
+        by_lane[lane] = by_lane.get(lane, 0) + row["total_ns"]
     claim, time_ns = Claim(), 0
     for row in tables.gpu_windows:
         lane = Lane(row["process_id"], row["device"])
-        total = sum(r["total_ns"] for r in slow if Lane(r["process_id"], r["device"]) == lane)
+        total = by_lane.get(lane, 0)
         window = Window(row["window_start_ns"], row["window_end_ns"])
         at_stake = min(total, row["compute_ns"]) // SPEED_UP
         claim.add(lane, ledger.claim(lane, window, at_stake, Budget.COMPUTE))

@@ -9,6 +9,7 @@ from tracemill_analysis.report.figures import Figures, merged_windows
 from tracemill_analysis.report.html import parts, svg
 from tracemill_analysis.report.names import shorten
 from tracemill_analysis.report.utilization_figures import Strip
+from tracemill_analysis.report.wording import where
 from tracemill_analysis.units import duration, integer, percent
 
 MAX_BARS = 32
@@ -18,12 +19,6 @@ _PARTS = (
     ("memory", "exposed_mem_ns", "exposed copies and memsets"),
     ("idle", "idle_ns", "idle"),
 )
-
-
-def where(row: Row) -> str:
-    """Name the rank (or process) and GPU of a row."""
-    rank = f"rank {row['rank']}" if row["rank"] is not None else f"process {row['process_id']}"
-    return f"{rank}, GPU {row['device']}" if "device" in row else rank
 
 
 def gpu_time(figures: Figures) -> str:

@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from tracemill_analysis.findings.base import Finding
-from tracemill_analysis.report.html import charts, parts, tables
+from tracemill_analysis.report.html import charts, data, parts, tables
 from tracemill_analysis.report.model import Report
 from tracemill_analysis.report.names import shorten, tie
 from tracemill_analysis.units import at_stake, duration, integer, percent
@@ -28,13 +28,13 @@ _PANELS = (
     tables.ranges,
     tables.host,
 )
-_DATA_PANELS = (tables.drops, tables.processes)
+_DATA_PANELS = (data.drops, data.processes)
 
 
 def render_html(report: Report) -> str:
     """Return the whole report as one HTML file that needs nothing else."""
     dashboard = "".join(panel(report.figures) for panel in _PANELS)
-    data = "".join(panel(report.figures) for panel in _DATA_PANELS)
+    on_data = "".join(panel(report.figures) for panel in _DATA_PANELS)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -42,7 +42,7 @@ def render_html(report: Report) -> str:
         f"<style>\n{_style()}</style>\n</head>\n<body>\n<main>\n"
         f"{_head(report)}\n{_verdict(report)}\n{_findings(report)}\n"
         f'<h2>Figures</h2>\n<div class="panels">{dashboard}</div>\n'
-        f'<h2>Data</h2>\n<div class="panels">{data}</div>\n'
+        f'<h2>Data</h2>\n<div class="panels">{on_data}</div>\n'
         "<footer>Made by Tracemill from the profile's own tables; hover over a value for the exact "
         f"one. Tables version {report.job['schema_version']}, report version "
         f"{report.report_version}.</footer>\n</main>\n</body>\n</html>\n"
