@@ -186,7 +186,7 @@ def _collectives(report: Report) -> str:
             f"{row['operation']} {row['process_group'] or ''}".strip(),
             integer(row["ranks"]),
             integer(row["count"]),
-            size(row["bytes"]),
+            size(row["bytes"]) if row["bytes"] else "-",
             duration(row["total_ns"]),
             duration(row["min_ns"]),
             duration(row["max_ns"]),

@@ -136,7 +136,7 @@ def collectives(figures: Figures) -> str:
             parts.name(row["process_group"] or "–", 24),
             parts.count(row["ranks"]),
             parts.count(row["count"]),
-            parts.nbytes(row["bytes"]),
+            parts.nbytes(row["bytes"] or None),
             parts.time(row["total_ns"]),
             parts.time(row["max_ns"]),
         ]
@@ -145,7 +145,8 @@ def collectives(figures: Figures) -> str:
     head = ("operation", "group", "ranks", "count", "bytes", "total", "longest")
     return parts.panel(
         "Collectives",
-        "Summed over ranks; a rank that waits for others counts that time too.",
+        "Summed over ranks; a rank that waits for others counts that time too. Bytes: of those whose "
+        "size is known.",
         parts.table("", head, rows),
     )
 
