@@ -145,7 +145,7 @@ def collectives(figures: Figures) -> str:
     head = ("operation", "group", "ranks", "count", "bytes", "total", "longest")
     return parts.panel(
         "Collectives",
-        "Summed over ranks; a rank that waits for others counts that time too. Bytes: of those whose "
+        "Summed over ranks; a rank that waits for others counts that time too. Bytes: where the "
         "size is known.",
         parts.table("", head, rows),
     )
