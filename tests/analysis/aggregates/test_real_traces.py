@@ -86,3 +86,31 @@ def test_dlrm_stragglers(tmp_path: Path) -> None:
     ]
     assert t.only(rows, "last_wait_ns")[7] == (35_552_000,)
     assert {row["process_id"] for row in t.rows_of(store, "queue_depth")} == set(range(8))
+
+
+def test_dlrm_queue_depth_equals_hta(tmp_path: Path) -> None:
+    table = shared_path("expected/hta-0.5.0/dlrm_8rank/queue_length_summary.csv").read_text()
+    lines = [line.split(",") for line in table.splitlines()[3:]]
+    deepest = {(int(line[0]), int(line[1])): int(float(line[-1])) for line in lines}
+    found: dict[tuple[int, int], int] = {}
+    for row in t.rows_of(imported(tmp_path, shared_path("traces/param/dlrm_8rank")), "queue_depth"):
+        lane = row["rank"], row["stream"]
+        found[lane] = max(found.get(lane, 0), row["max_depth"])
+    assert found == deepest
+
+
+@pytest.mark.parametrize(
+    ("name", "idle_ns", "input_share"),
+    [
+        ("0__worker0.1623143089861", 283_707_000, 0.72),
+        ("4__worker0.1623212756351", 2_770_000, 0.01),
+    ],
+)
+def test_data_loading_without_and_with_workers(
+    name: str, idle_ns: int, input_share: float, tmp_path: Path
+) -> None:
+    file = f"samples__resnet50_num_workers_{name}.pt.trace.json.gz"
+    store = imported(tmp_path, shared_path(f"traces/kineto-tb_plugin/{file}"))
+    (row,) = [row for row in t.rows_of(store, "idle_causes") if row["cause"] == "input_wait"]
+    assert row["idle_ns"] == idle_ns
+    assert int(row["share_of_idle"] * 100) / 100 == input_share
