@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tracemill_analysis import aggregates
 from tracemill_analysis.aggregates.statistics import distribution, quantile
+from tracemill_schema.errors import StoreError
 
 from tests.support import tables as t
 
@@ -225,6 +226,24 @@ def test_a_job_without_events_gives_no_files_and_reports_progress(tmp_path: Path
     aggregates.build(store, t.JOB, lambda _text, fraction: seen.append(fraction))
     assert seen == [0.0, 1.0]
     assert store.list_folders("tables/") == ["processes"]
+
+
+@pytest.mark.parametrize("content", [b"PAR1 this is no Parquet file PAR1", b"PAR1", b""])
+def test_a_damaged_table_is_a_clear_error(content: bytes, tmp_path: Path) -> None:
+    store = t.store_with(tmp_path, processes=[t.process()], kernels=[t.kernel(0, 5)])
+    store.write_bytes("tables/kernels/job_name=job/p00001.parquet", content)
+    with pytest.raises(StoreError, match=r"job job in .*p00001\.parquet"):
+        aggregates.build(store, t.JOB)
+
+
+def test_a_table_damaged_inside_is_a_clear_error(tmp_path: Path) -> None:
+    store = t.store_with(tmp_path, processes=[t.process()], kernels=[t.kernel(0, 5)] * 50)
+    key = "tables/kernels/job_name=job/p00000.parquet"
+    content = bytearray(store.read_bytes(key))
+    content[4:400] = b"\xff" * 396
+    store.write_bytes(key, bytes(content))
+    with pytest.raises(StoreError, match="job job in"):
+        aggregates.build(store, t.JOB)
 
 
 @pytest.mark.parametrize(("count", "expected"), [(1, 0), (2, 0), (3, 1), (4, 1), (100, 49)])

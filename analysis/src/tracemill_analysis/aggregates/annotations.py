@@ -25,7 +25,8 @@ def annotation_summary(process: Process, ranges: Ranges, steps: list[Step]) -> l
     for code, series in enumerate(ranges.series_names):
         own = order[edges[code] : edges[code + 1]]
         starts, ends = ranges.start[own], ranges.end[own]
-        longest = own[np.lexsort((ranges.thread[own], starts, starts - ends))[0]]
+        ties = (ranges.index[own], ranges.thread[own], starts, starts - ends)
+        longest = own[np.lexsort(ties)[0]]
         slowest[code] = longest
         busy_ns = iv.length(iv.union(starts, ends))
         rows.append(

@@ -62,7 +62,7 @@ def _streams(source: EventSource, process_id: int) -> Iterator[Lane]:
         "SELECT device, stream, start_ns, dur_ns, name, category FROM kernels"
         " WHERE process_id = $process_id UNION ALL "
         "SELECT device, stream, start_ns, dur_ns, name, 'memory' FROM memory_ops"
-        " WHERE process_id = $process_id ORDER BY ALL",
+        " WHERE process_id = $process_id",
         process_id=process_id,
     )
     category, categories = texts(data, "category")
@@ -81,7 +81,7 @@ def _split(
     end = start + integers(data, "dur_ns")
     name, names = texts(data, "name")
     words = [word or "" for word in names]
-    order = np.lexsort((name, -end, start, *columns[::-1]))
+    order = np.lexsort((category, name, -end, start, *columns[::-1]))
     ordered = columns[:, order]
     edges = np.flatnonzero((ordered[:, 1:] != ordered[:, :-1]).any(axis=0)) + 1
     for rows in np.split(order, edges):

@@ -96,14 +96,29 @@ def _sum_up(start: Int64s, end: Int64s, bin_ns: int) -> tuple[Int64s, Int64s, In
     """
     own = start // bin_ns * bin_ns
     last = np.maximum(end - 1, start) // bin_ns * bin_ns
-    bins = np.unique(np.concatenate((own, last)))
+    bins = np.unique(np.concatenate((own[_changes(own)], last[last != own])))
     first = np.searchsorted(own, bins)
     count = np.searchsorted(own, bins, side="right") - first
     covered = iv.union(start, end)
     busy = iv.covered_before(covered, bins + bin_ns) - iv.covered_before(covered, bins)
-    by_length = np.lexsort((np.arange(len(start)), start - end, own))
-    longest = np.append(by_length, -1)[first]
-    return bins, count, busy, np.where(count > 0, longest, first - 1)
+    return bins, count, busy, np.where(count > 0, _longest(end - start, own, first), first - 1)
+
+
+def _changes(values: Int64s) -> NDArray[np.bool_]:
+    """Tell for each value whether it differs from the one before."""
+    return np.concatenate((np.ones(min(1, len(values)), bool), values[1:] != values[:-1]))
+
+
+def _longest(duration: Int64s, own: Int64s, first: Int64s) -> Int64s:
+    """Return for each bin the first of its longest events; ``first`` is where its events begin."""
+    if not len(own):
+        return first
+    begins = np.flatnonzero(_changes(own))
+    most = np.maximum.reduceat(duration, begins)
+    sizes = np.diff(np.append(begins, len(own)))
+    candidates = np.flatnonzero(duration == np.repeat(most, sizes))
+    place = np.searchsorted(candidates, first)
+    return candidates[np.minimum(place, len(candidates) - 1)]
 
 
 def _rows(process: Process, bin_ns: int, lane: Lane, level: Level) -> Any:

@@ -16,7 +16,7 @@ from tracemill_analysis.intervals import Int64s, Intervals
 
 @dataclass(frozen=True)
 class Ranges:
-    """Annotations, one array element each, ordered by thread, start and depth. Times in ns.
+    """Annotations, one array element each, in no particular order. Times in ns.
 
     ``series`` holds positions in ``series_names``; ``index`` counts only where ``has_index``.
     """

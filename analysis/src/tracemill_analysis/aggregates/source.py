@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tracemill_schema import layout
 from tracemill_schema.columns import Kind, Table
+from tracemill_schema.errors import StoreError
 from tracemill_schema.tables import events
 from tracemill_schema.tables.profile import PROCESSES
 
@@ -56,8 +57,10 @@ class EventSource:
     def __init__(self, store: Store, job: str, connection: Any) -> None:
         self._connection = connection
         self.processes = _read_processes(store, job)
-        for table in events.TABLES:
-            connection.execute(_view(store, job, table))
+        with _readable(store, job):
+            for table in events.TABLES:
+                connection.execute(_view(store, job, table))
+        self._store, self._job = store, job
 
     def sql(self, name: str, **parameters: Any) -> Any:
         """Run ``sql/<name>.sql`` with named parameters and return a ``pyarrow.Table``."""
@@ -65,17 +68,14 @@ class EventSource:
 
     def query(self, text: str, **parameters: Any) -> Any:
         """Run SQL text with named parameters and return a ``pyarrow.Table``."""
-        return self._connection.sql(text, params=parameters).to_arrow_table()
+        with _readable(self._store, self._job):
+            return self._connection.sql(text, params=parameters).to_arrow_table()
 
     def columns(self, table: Table, names: tuple[str, ...], process_id: int) -> Any:
-        """Return columns of one process's rows as a ``pyarrow.Table``, in the table's order.
-
-        The order is total: ``sort`` columns first, then the columns asked for.
-        """
-        order = ", ".join(f'"{name}"' for name in dict.fromkeys((*table.sort, *names)))
+        """Return columns of one process's rows as a ``pyarrow.Table``, in no particular order."""
         selected = ", ".join(f'"{name}"' for name in names)
         return self.query(
-            f"SELECT {selected} FROM {table.name} WHERE process_id = $process_id ORDER BY {order}",
+            f"SELECT {selected} FROM {table.name} WHERE process_id = $process_id",
             process_id=process_id,
         )
 
@@ -90,6 +90,16 @@ def open_source(store: Store, job: str) -> Iterator[EventSource]:
         yield EventSource(store, job, connection)
     finally:
         connection.close()
+
+
+@contextmanager
+def _readable(store: Store, job: str) -> Iterator[None]:
+    """Turn what DuckDB raises on a damaged file into a StoreError; its message names the file."""
+    try:
+        yield
+    except duckdb.Error as error:
+        text = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise StoreError(f"job {job} in {store.address}: {text}") from error
 
 
 def integers(data: Any, name: str, null: int = 0) -> NDArray[np.int64]:

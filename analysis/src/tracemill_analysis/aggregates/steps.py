@@ -38,7 +38,9 @@ def find_steps(ranges: Ranges) -> list[Step]:
             break
     else:
         return []
-    order = np.lexsort((ranges.thread[found], -ranges.end[found], ranges.start[found]))
+    order = np.lexsort(
+        (ranges.index[found], ranges.thread[found], -ranges.end[found], ranges.start[found])
+    )
     steps: list[Step] = []
     open_until: dict[int, int] = {}
     for at in found[order].tolist():
