@@ -28,8 +28,22 @@ from tracemill_schema.vocab import ProcessingState
 from tracemill_ui.errors import ApiError
 from tracemill_ui.jobs import JobEntry, JobList
 
-LOADED_TABLES: tuple[Table, ...] = (*profile.TABLES, *aggregates.TABLES)
-"""What a loaded profile holds: the small tables. Event tables stay on disk."""
+LOADED_TABLES: tuple[Table, ...] = (
+    *profile.TABLES,
+    aggregates.TIME_BREAKDOWN,
+    aggregates.KERNEL_SUMMARY,
+    aggregates.LAUNCH_SUMMARY,
+    aggregates.LAUNCH_LATENCY,
+    aggregates.ACTIVITY_SUMMARY,
+    aggregates.MEMORY_OP_SUMMARY,
+    aggregates.PRECISION_SUMMARY,
+    aggregates.UTILIZATION,
+    aggregates.STEP_SUMMARY,
+    aggregates.ANNOTATION_SUMMARY,
+    aggregates.CPU_SUMMARY,
+    aggregates.COLLECTIVE_SUMMARY,
+)
+"""What a loaded profile holds: the tables that panels are made of. Event tables stay on disk."""
 
 MAX_CACHE_BYTES = 512 * 1024 * 1024
 MAX_PROFILES = 32
