@@ -9,7 +9,8 @@
     │   ├── UnknownFormatError     no importer recognises the file
     │   ├── SegmentError           a raw segment is not readable
     │   └── NewerSchemaError       written by a newer Tracemill
-    └── QueryError                 SQL is refused or fails
+    ├── QueryError                 SQL is refused or fails
+    └── OutOfTimeError             stopped itself before a time limit would have
 
 Every message names the file or job, the place where known, and what to do.
 """
@@ -59,3 +60,7 @@ class NewerSchemaError(InputError):
 
 class QueryError(TracemillError):
     """SQL was refused or failed."""
+
+
+class OutOfTimeError(TracemillError):
+    """The work was stopped because its time limit is near; what was written is not whole."""

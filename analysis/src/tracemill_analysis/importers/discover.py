@@ -8,22 +8,30 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tracemill_schema import layout
-from tracemill_schema.errors import TracemillError
+from tracemill_schema.errors import StoreError, TracemillError
 from tracemill_schema.vocab import RankSource
 
 from tracemill_analysis.importers.base import WorkItem
-from tracemill_analysis.importers.kineto.probe import probe
+from tracemill_analysis.importers.kineto.probe import KinetoProbe, probe, probe_start
+from tracemill_analysis.store import ObjectInfo, Store, scratch_folder
 
 KINETO_FORMAT = "kineto"
 
 _RANK = re.compile(r"(?<![a-z])(?:global[_-]?)?(?<!local)(?<!local[_-])rank[_-]?(\d{1,7})(?!\d)")
 _WORKER = re.compile(r"(?<![a-z])worker[_-]?(\d{1,7})(?!\d)")
+_NODE_FOLDER = re.compile(r"node=(.+)")
 _NODE = re.compile(r"(?<![a-z])node[_-]?(\d{1,7})(?!\d)")
+_HIDDEN = re.compile(r"(^|/)\.")
+_STORED_SUFFIXES = (".json", ".json.gz", ".gz")
+_HEAD_BYTES = 1 << 20
+_READERS = 8
 
 
 @dataclass(frozen=True)
@@ -35,9 +43,19 @@ class Discovery:
 
 
 @dataclass(frozen=True)
+class _Input:
+    """One file: its address (path or key), the parts of its path, its rank if it tells one."""
+
+    source: str
+    parts: tuple[str, ...]
+    probe: Callable[[], KinetoProbe]
+
+
+@dataclass(frozen=True)
 class _Candidate:
-    path: Path
+    source: str
     name: str
+    parts: tuple[str, ...]
     rank: int | None
 
 
@@ -46,23 +64,65 @@ def discover(paths: Sequence[Path]) -> Discovery:
 
     The rank comes from the content, else from the file name (``rank_3``, ``rank-3``, ``worker3``),
     else it is the lowest one that is free, in order of the names. If two files claim one rank, the
-    first by name has it and the other takes the next source. The node is ``node-0`` unless the file
-    name says another (``node2``).
+    first by name has it and the other takes the next source. The node is that of a folder
+    ``node=<name>`` or of the file name (``node2``), else ``node-0``.
     """
-    rejected: list[tuple[str, str]] = []
-    files: list[Path] = []
-    for path in paths:
-        if path.exists():
-            files += _files(path)
-        else:
-            rejected.append((path.name, f"{path.name}: no such file or folder"))
+    missing = [
+        (path.name, f"{path.name}: no such file or folder") for path in paths if not path.exists()
+    ]
+    files = {file for path in paths if path.exists() for file in _files(path)}
+    inputs = [_Input(str(path), path.parts, partial(probe, path)) for path in files]
+    return _discover(inputs, missing, in_store=False)
+
+
+def discover_stored(store: Store, prefix: str, skipped: Sequence[str] = ()) -> Discovery:
+    """Return one work item per trace below a prefix of a store; see ``discover``.
+
+    Only names that end as traces do are looked at; folders of ``prefix`` in ``skipped`` are not.
+    """
+    inputs: list[_Input] = []
+    for info in store.list_objects(prefix):
+        name = info.key.removeprefix(prefix)
+        usual = name.lower().endswith(_STORED_SUFFIXES) and not _HIDDEN.search(name)
+        if usual and not name.startswith(tuple(skipped)):
+            look = partial(_probe_stored, store, info)
+            inputs.append(_Input(info.key, tuple(name.split("/")), look))
+    return _discover(inputs, [], in_store=True)
+
+
+def _discover(
+    inputs: Sequence[_Input], rejected: list[tuple[str, str]], *, in_store: bool
+) -> Discovery:
     candidates: list[_Candidate] = []
-    for path, name in _named(files):
-        try:
-            candidates.append(_Candidate(path, name, probe(path).rank_from_content))
-        except TracemillError as error:
-            rejected.append((name, str(error)))
-    return Discovery(_items(candidates), tuple(sorted(set(rejected))))
+    named = _named(inputs)
+    with ThreadPoolExecutor(_READERS if in_store else 1) as pool:
+        outcomes = list(pool.map(_rank_or_error, [item for item, _ in named]))
+    for (item, name), outcome in zip(named, outcomes, strict=True):
+        if isinstance(outcome, str):
+            rejected.append((name, outcome))
+        else:
+            candidates.append(_Candidate(item.source, name, item.parts, outcome))
+    return Discovery(_items(candidates, in_store=in_store), tuple(sorted(set(rejected))))
+
+
+def _rank_or_error(item: _Input) -> int | None | str:
+    try:
+        return item.probe().rank_from_content
+    except StoreError:
+        raise
+    except TracemillError as error:
+        return str(error)
+
+
+def _probe_stored(store: Store, info: ObjectInfo) -> KinetoProbe:
+    """Look at the start of an object; fetch all of it only if that does not tell."""
+    if info.size_bytes > _HEAD_BYTES:
+        with scratch_folder() as folder:
+            start = folder / info.key.rpartition("/")[2]
+            start.write_bytes(store.read_range(info.key, 0, _HEAD_BYTES))
+            if (found := probe_start(start)) is not None:
+                return found
+    return probe(store.local_file(info.key))
 
 
 def _files(path: Path) -> Iterator[Path]:
@@ -78,30 +138,32 @@ def _files(path: Path) -> Iterator[Path]:
                 yield file
 
 
-def _named(files: Sequence[Path]) -> list[tuple[Path, str]]:
+def _named(inputs: Sequence[_Input]) -> list[tuple[_Input, str]]:
     """Order files by name and give each the shortest end of its path that no other has."""
-    unique = sorted(set(files), key=lambda path: (path.name, str(path)))
-    names = {path: path.name for path in unique}
-    for length in range(2, max((len(path.parts) for path in unique), default=0) + 1):
-        uses = Counter(names.values())
-        names.update(
-            {path: "/".join(path.parts[-length:]) for path in unique if uses[names[path]] > 1}
-        )
-    return [(path, names[path]) for path in unique]
+    ordered = sorted(inputs, key=lambda item: (item.parts[-1], item.source))
+    names = [item.parts[-1] for item in ordered]
+    for length in range(2, max((len(item.parts) for item in ordered), default=0) + 1):
+        uses = Counter(names)
+        names = [
+            "/".join(item.parts[-length:]) if uses[name] > 1 else name
+            for item, name in zip(ordered, names, strict=True)
+        ]
+    return list(zip(ordered, names, strict=True))
 
 
-def _items(candidates: Sequence[_Candidate]) -> tuple[WorkItem, ...]:
+def _items(candidates: Sequence[_Candidate], *, in_store: bool) -> tuple[WorkItem, ...]:
     ranks = _ranks(candidates)
     order = sorted(candidates, key=lambda c: (ranks[c][0], _node(c), c.name))
     return tuple(
         WorkItem(
             process_id=number,
             format=KINETO_FORMAT,
-            sources=(candidate.path,),
+            sources=(candidate.source,),
             source_name=candidate.name,
             node=_node(candidate),
             rank=ranks[candidate][0],
             rank_source=ranks[candidate][1],
+            in_store=in_store,
         )
         for number, candidate in enumerate(order)
     )
@@ -133,12 +195,15 @@ def _content_rank(candidate: _Candidate) -> int | None:
 
 def _file_name_rank(candidate: _Candidate) -> int | None:
     for pattern in (_RANK, _WORKER):
-        found = pattern.findall(candidate.path.name.lower())
+        found = pattern.findall(candidate.parts[-1].lower())
         if found:
             return int(found[-1])
     return None
 
 
 def _node(candidate: _Candidate) -> str:
-    match = _NODE.search(candidate.path.name.lower())
+    for part in reversed(candidate.parts[:-1]):
+        if match := _NODE_FOLDER.fullmatch(part):
+            return layout.safe_name(match.group(1), "node-0")
+    match = _NODE.search(candidate.parts[-1].lower())
     return f"node-{int(match.group(1))}" if match else "node-0"

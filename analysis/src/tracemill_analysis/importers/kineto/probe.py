@@ -51,6 +51,19 @@ def distributed(facts: dict[str, Any]) -> KinetoProbe:
     return KinetoProbe(_count(info.get("rank")), _count(info.get("world_size")))
 
 
+def probe_start(path: Path) -> KinetoProbe | None:
+    """Read rank and world size from the start of a trace, cut off anywhere.
+
+    None if the start does not tell; then ``probe`` needs the whole file.
+    """
+    with Source(path) as source:
+        try:
+            facts = read_header(source).facts
+        except UnknownFormatError:
+            return None
+    return distributed(facts) if "distributedInfo" in facts else None
+
+
 def _require_known_category(source: Source, header: Header) -> None:
     """Refuse Chrome traces of other tools, as far as the first MiB shows."""
     if _KINETO_KEYS & header.facts.keys():

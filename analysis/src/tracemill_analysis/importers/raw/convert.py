@@ -53,7 +53,7 @@ def convert(
     none can be read.
     """
     drops = DropCounter()
-    recording = _read(item, drops, progress)
+    recording = _read(item, store, drops, progress)
     offset_ns, spread_ns = _clock_offset(recording.clocks)
     finished = "end_reason" in recording.meta
     annotations = _annotations(recording, finished, drops)
@@ -84,12 +84,12 @@ def convert(
     )
 
 
-def _read(item: WorkItem, drops: DropCounter, progress: Progress) -> _Recording:
+def _read(item: WorkItem, store: Store, drops: DropCounter, progress: Progress) -> _Recording:
     recording = _Recording()
     ids: dict[str, int] = {}
     readable = 0
     failure = ""
-    for number, path in enumerate(item.sources):
+    for number, path in enumerate(item.files(store)):
         progress(item.source_name, number / len(item.sources))
         try:
             segment = read_segment(path, f"{item.source_name}/{path.name}", drops)

@@ -2,76 +2,124 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 
-from tracemill_schema import layout
-from tracemill_schema.errors import TracemillError
+from tracemill_schema import aws, layout
+from tracemill_schema.errors import SegmentError, StoreError, TracemillError
 from tracemill_schema.vocab import RankSource
 
-from tracemill_analysis.importers.base import DropCounter, WorkItem
+from tracemill_analysis.importers.base import WorkItem
 from tracemill_analysis.importers.raw.segment import read_meta
 from tracemill_analysis.store import ObjectInfo, Store
 
 FORMAT = "tracemill"
 
+_HEAD_BYTES = 64 << 10
+_READERS = 16
+
 
 @dataclass(frozen=True)
 class RawDiscovery:
-    """Work items of a job, and the recordings none of whose segments could be read."""
+    """Work items of a job, and the recordings none of whose segments could be read.
+
+    ``written_ns`` is when the newest segment of each item was written (Unix time).
+    """
 
     items: tuple[WorkItem, ...]
     rejected: tuple[tuple[str, str], ...]
+    written_ns: tuple[int, ...] = ()
+
+
+@dataclass
+class _Recording:
+    """The segments of one process, in order."""
+
+    node: str
+    start_ns: int
+    pid: int
+    segments: list[ObjectInfo] = field(default_factory=list)
+    rank: int | None = None
+
+    @property
+    def name(self) -> str:
+        return f"node={self.node}/process={self.pid}-{self.start_ns}"
+
+    @property
+    def order(self) -> tuple[bool, int, str, int, int, str]:
+        place = (self.node, self.start_ns, self.pid, self.segments[0].key)
+        return (self.rank is None, self.rank or 0, *place)
 
 
 def discover_raw(store: Store, job: str) -> RawDiscovery:
-    """Return one work item per recorded process of ``job``, ordered by rank, node and start."""
-    processes: dict[tuple[str, int, int], list[ObjectInfo]] = {}
-    for info in store.list_objects(layout.raw_prefix(job)):
-        key = layout.parse_segment_key(info.key)
-        if key is not None and info.size_bytes > 0:
-            processes.setdefault((key.node, key.start_ns, key.pid), []).append(info)
-    ranks: dict[tuple[str, int, int], int | None] = {}
+    """Return one work item per recorded process of ``job``, ordered by rank, node and start.
+
+    Recordings lie under ``raw_prefix`` or, shipped by SageMaker, under ``shipped_prefix``.
+    """
+    recordings = _recordings(store, job)
+    readable: list[_Recording] = []
     rejected: list[tuple[str, str]] = []
-    for process, segments in processes.items():
-        try:
-            ranks[process] = _rank(store, segments)
-        except TracemillError as error:
-            rejected.append((_source_name(process), str(error)))
-    named = {process: RankSource.CONTENT for process, rank in ranks.items() if rank is not None}
-    if ranks and not named:
-        # A training that is not distributed sets no rank: the process that began first runs it.
-        first = min(ranks, key=lambda process: (process[1], process))
-        ranks[first], named[first] = 0, RankSource.ORDER
-    ordered = sorted(ranks, key=lambda p: (ranks[p] is None, ranks[p] or 0, p))
-    items = tuple(
-        WorkItem(
-            process_id=number,
-            format=FORMAT,
-            sources=tuple(store.local_file(info.key) for info in processes[process]),
-            source_name=_source_name(process),
-            node=process[0],
-            rank=ranks[process],
-            rank_source=named.get(process, RankSource.NONE),
-        )
-        for number, process in enumerate(ordered)
+    with ThreadPoolExecutor(_READERS, thread_name_prefix="tracemill-discover") as pool:
+        outcomes = pool.map(lambda recording: _find_rank(store, recording), recordings)
+        for recording, failure in zip(recordings, outcomes, strict=True):
+            if failure is None:
+                readable.append(recording)
+            else:
+                rejected.append((recording.name, failure))
+    readable.sort(key=lambda recording: recording.order)
+    return RawDiscovery(
+        items=tuple(_item(number, recording) for number, recording in enumerate(readable)),
+        rejected=tuple(sorted(rejected)),
+        written_ns=tuple(max(s.modified_ns for s in r.segments) for r in readable),
     )
-    return RawDiscovery(items, tuple(sorted(rejected)))
 
 
-def _source_name(process: tuple[str, int, int]) -> str:
-    node, start_ns, pid = process
-    return f"node={node}/process={pid}-{start_ns}"
+def _recordings(store: Store, job: str) -> list[_Recording]:
+    found: dict[str, _Recording] = {}
+    shipped = aws.shipped_prefix(job)
+    for base, prefix in (("", layout.raw_prefix(job)), (shipped, shipped + layout.RAW_PREFIX)):
+        for info in store.list_objects(prefix):
+            key = layout.parse_segment_key(info.key.removeprefix(base))
+            if key is not None and info.size_bytes > 0:
+                folder = info.key.rpartition("/")[0]
+                recording = _Recording(key.node, key.start_ns, key.pid)
+                found.setdefault(folder, recording).segments.append(info)
+    return list(found.values())
 
 
-def _rank(store: Store, segments: list[ObjectInfo]) -> int | None:
-    """Rank from the first readable segment; the error of the last one if none is readable."""
-    failure: TracemillError | None = None
-    for info in segments:
+def _item(process_id: int, recording: _Recording) -> WorkItem:
+    return WorkItem(
+        process_id=process_id,
+        format=FORMAT,
+        sources=tuple(info.key for info in recording.segments),
+        source_name=recording.name,
+        node=recording.node,
+        rank=recording.rank,
+        rank_source=RankSource.NONE if recording.rank is None else RankSource.CONTENT,
+        in_store=True,
+    )
+
+
+def _find_rank(store: Store, recording: _Recording) -> str | None:
+    """Set the rank from the first readable segment; if none is readable, say why."""
+    failure = ""
+    for info in recording.segments:
         try:
-            rank = read_meta(store.local_file(info.key), info.key, DropCounter()).get("rank")
+            rank = _meta(store, info).get("rank")
+        except StoreError:
+            raise
         except TracemillError as error:
-            failure = error
+            failure = str(error)
             continue
-        return rank if isinstance(rank, int) and not isinstance(rank, bool) else None
-    assert failure is not None
-    raise failure
+        recording.rank = rank if isinstance(rank, int) and not isinstance(rank, bool) else None
+        return None
+    return failure
+
+
+def _meta(store: Store, info: ObjectInfo) -> dict[str, object]:
+    try:
+        return read_meta(store.read_range(info.key, 0, _HEAD_BYTES), info.key)
+    except SegmentError:
+        if info.size_bytes <= _HEAD_BYTES:
+            raise
+        return read_meta(store.read_bytes(info.key), info.key)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -64,10 +65,12 @@ def read_segment(path: Path, name: str, drops: DropCounter) -> Segment:
         return _collect(_first_meta(blocks, name), blocks, name, drops)
 
 
-def read_meta(path: Path, name: str, drops: DropCounter) -> dict[str, Any]:
-    """Return the first meta block of a segment; errors as for ``read_segment``."""
-    with path.open("rb") as file:
-        return _first_meta(_blocks(file, name, drops), name)
+def read_meta(head: bytes, name: str) -> dict[str, Any]:
+    """Return the first meta block of a segment that begins with ``head``.
+
+    Errors as for ``read_segment``; SegmentError also if the block does not end in ``head``.
+    """
+    return _first_meta(_blocks(BytesIO(head), name, DropCounter()), name)
 
 
 def _first_meta(blocks: Iterator[Block], name: str) -> dict[str, Any]:
