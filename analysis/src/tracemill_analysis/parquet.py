@@ -12,10 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from tracemill_analysis.store import Store
 from tracemill_schema import SCHEMA_VERSION, layout
 from tracemill_schema.columns import Kind, Table
+
+from tracemill_analysis.store import Store
 
 ROW_GROUP_ROWS = 65_536
 """Rows of one row group: a time slice of one process."""

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import duckdb
-
-from tracemill_analysis.manifest import read_manifest
-from tracemill_analysis.store import Store
 from tracemill_schema import layout
 from tracemill_schema.columns import Table
 from tracemill_schema.errors import QueryError
 from tracemill_schema.tables import TABLES
 from tracemill_schema.targets.duckdb import TYPES, empty_select
+
+from tracemill_analysis.manifest import read_manifest
+from tracemill_analysis.store import Store
 
 MEMORY_LIMIT = "2GB"
 

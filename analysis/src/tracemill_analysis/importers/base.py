@@ -1,8 +1,8 @@
 """What every importer takes and gives.
 
 ``discover`` looks at files and forms work items; ``convert`` turns one item into the event tables
-of one process. Both are pure functions of their inputs: a second run writes the same bytes. Items and
-results can be sent as JSON, so that each process may be converted on another machine.
+of one process. Both are pure functions of their inputs: a second run writes the same bytes. Items
+and results can be sent as JSON, so that each process may be converted on another machine.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class WorkItem:
     """One process to convert: the unit of fan-out.
 
     ``process_id`` follows the sorted order of (rank, node, source), so that the order in which
-    files are named does not matter. ``sources`` are in order: keys of the store if ``in_store``, else
-    paths of files.
+    files are named does not matter. ``sources`` are in order: keys of the store if ``in_store``,
+    else paths of files.
     """
 
     process_id: int
