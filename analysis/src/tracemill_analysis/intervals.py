@@ -52,6 +52,8 @@ def union(starts: Int64s, ends: Int64s) -> Intervals:
 
 def merge(first: Intervals, second: Intervals) -> Intervals:
     """Return the union of two sets."""
+    if not len(first.starts) or not len(second.starts):
+        return first if len(first.starts) else second
     return union(
         np.concatenate((first.starts, second.starts)), np.concatenate((first.ends, second.ends))
     )

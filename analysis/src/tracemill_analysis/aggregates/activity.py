@@ -30,7 +30,7 @@ def activity_summary(source: EventSource, process: Process, events: GpuEvents) -
     for device in devices:
         own = events.on(device)
         start, end = int(own.start.min()), int(own.end.max())
-        busy = iv.union(own.start, own.end)
+        busy = own.parts.busy
         idle = iv.gaps(busy, start, end)
         waits = _syncs_of(syncs, device, only=len(devices) == 1)
         spans = {

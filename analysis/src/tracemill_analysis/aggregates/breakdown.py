@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from tracemill_schema.vocab import WindowKind
 
-from tracemill_analysis.aggregates.gpu import GpuEvents, partition
+from tracemill_analysis.aggregates.gpu import GpuEvents
 from tracemill_analysis.aggregates.source import Process
 from tracemill_analysis.aggregates.steps import Step
 
@@ -19,24 +17,30 @@ def time_breakdown(process: Process, events: GpuEvents, steps: list[Step]) -> li
     The window runs from the first start to the last end of the events of its kind. Without a linked
     event there is no ``linked`` row, without a step annotation no ``steps`` row.
     """
-    chosen: dict[WindowKind, NDArray[np.bool_]] = {
-        WindowKind.ALL_GPU: np.ones(len(events), bool),
-        WindowKind.LINKED: events.linked,
-    }
-    if steps:
-        last_end = max(step.end for step in steps)
-        chosen[WindowKind.STEPS] = events.linked & (events.launch <= last_end)
+    last_end = max((step.end for step in steps), default=None)
     return [
-        _row(process, device, kind, events.select(mask & (events.device == device)))
+        _row(process, device, kind, chosen)
         for device in events.devices
-        for kind, mask in sorted(chosen.items())
-        if (mask & (events.device == device)).any()
+        for kind, chosen in sorted(_windows(events.on(device), last_end).items())
+        if len(chosen)
     ]
+
+
+def _windows(events: GpuEvents, last_end: int | None) -> dict[WindowKind, GpuEvents]:
+    """Return the events of each window; ``last_end`` is the end of the last step (ns), if any."""
+    chosen = {
+        WindowKind.ALL_GPU: events,
+        WindowKind.LINKED: events.select(events.linked),
+    }
+    if last_end is not None:
+        launched = events.linked & (events.launch <= last_end)
+        chosen[WindowKind.STEPS] = events.select(launched)
+    return chosen
 
 
 def _row(process: Process, device: int, kind: WindowKind, events: GpuEvents) -> dict[str, Any]:
     start, end = int(events.start.min()), int(events.end.max())
-    parts = partition(events)
+    parts = events.parts
     return {
         **process.where,
         "device": device,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from tracemill_schema.vocab import KernelCategory, MemoryOpKind
 
 from tracemill_analysis import intervals as iv
 from tracemill_analysis.aggregates.source import EventSource, integers, present, texts
-from tracemill_analysis.intervals import Int64s, Intervals
+from tracemill_analysis.intervals import EMPTY, Int64s, Intervals
 
 COMPUTE, COMMUNICATION, MEMCPY, MEMSET = 0, 1, 2, 3
 """Values of ``GpuEvents.kind``."""
@@ -41,7 +42,7 @@ class GpuEvents:
 
     def select(self, chosen: NDArray[np.bool_]) -> GpuEvents:
         """Return the events for which ``chosen`` is true."""
-        return self.take(np.flatnonzero(chosen))
+        return self if chosen.all() else self.take(np.flatnonzero(chosen))
 
     def take(self, chosen: Int64s) -> GpuEvents:
         """Return the events at these positions."""
@@ -58,11 +59,21 @@ class GpuEvents:
     @property
     def devices(self) -> list[int]:
         """Devices that have events, ascending."""
-        return [int(device) for device in np.unique(self.device)]
+        return sorted(self._by_device)
 
     def on(self, device: int) -> GpuEvents:
-        """Return the events of one device."""
-        return self.select(self.device == device)
+        """Return the events of one device that has some."""
+        return self._by_device[device]
+
+    @cached_property
+    def _by_device(self) -> dict[int, GpuEvents]:
+        found = np.unique(self.device).tolist()
+        return {device: self.select(self.device == device) for device in found}
+
+    @cached_property
+    def parts(self) -> Partition:
+        """The unions of the events by kind, all devices merged."""
+        return _partition(self)
 
 
 def load_gpu_events(source: EventSource, process_id: int) -> GpuEvents:
@@ -107,6 +118,7 @@ class Partition:
     """GPU time by kind. Exposed parts follow the order compute, communication, memory."""
 
     busy: Intervals
+    kernels: Intervals
     compute: Intervals
     comm: Intervals
     mem: Intervals
@@ -134,7 +146,7 @@ class Partition:
     @property
     def exposed_comm_ns(self) -> int:
         """Communication without compute: |compute + comm| - |compute|."""
-        return iv.length(iv.merge(self.compute, self.comm)) - self.compute_ns
+        return iv.length(self.kernels) - self.compute_ns
 
     @property
     def exposed_mem_ns(self) -> int:
@@ -142,12 +154,13 @@ class Partition:
         return self.busy_ns - self.compute_ns - self.exposed_comm_ns
 
 
-def partition(events: GpuEvents) -> Partition:
-    """Return the unions of the events, all devices merged."""
-
+def _partition(events: GpuEvents) -> Partition:
     def of(*kinds: int) -> Intervals:
         chosen = np.isin(events.kind, kinds)
+        if not chosen.any():
+            return EMPTY
         return iv.union(events.start[chosen], events.end[chosen])
 
     compute, comm, mem = of(COMPUTE), of(COMMUNICATION), of(MEMCPY, MEMSET)
-    return Partition(iv.merge(iv.merge(compute, comm), mem), compute, comm, mem)
+    both = iv.merge(compute, comm)
+    return Partition(iv.merge(both, mem), both, compute, comm, mem)

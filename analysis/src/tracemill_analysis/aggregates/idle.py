@@ -66,8 +66,7 @@ def idle_causes(process: Process, events: GpuEvents, host: HostTime) -> list[dic
 
 def causes_of_gaps(events: GpuEvents, host: HostTime) -> dict[IdleCause, Int64s]:
     """Return for each cause its part of each gap of one device, in ns, in order of time."""
-    busy = iv.union(events.start, events.end)
-    begin, end = iv.gaps(busy, int(events.start.min()), int(events.end.max()))
+    begin, end = iv.gaps(events.parts.busy, int(events.start.min()), int(events.end.max()))
     launch, linked = _launch_of_next(events, end)
     # Up to the launch the host keeps the device waiting, from then on the work is on its way.
     turn = np.clip(np.where(linked, launch, begin), begin, end)

@@ -10,7 +10,7 @@ import numpy as np
 from tracemill_schema.columns import Table
 from tracemill_schema.tables.events import ANNOTATIONS, API_CALLS, OPERATORS
 
-from tracemill_analysis.aggregates.gpu import GpuEvents, partition
+from tracemill_analysis.aggregates.gpu import GpuEvents
 from tracemill_analysis.aggregates.source import EventSource, integers, texts
 from tracemill_analysis.intervals import Int64s
 
@@ -45,7 +45,7 @@ def lanes_of(source: EventSource, process_id: int, events: GpuEvents) -> Iterato
         data = source.columns(table, (*keys, *_SPAN), process_id)
         yield from _split(lane, data, keys, [_HOST], np.zeros(data.num_rows, np.int64))
     for device in events.devices:
-        parts = partition(events.on(device))
+        parts = events.on(device).parts
         for lane, busy, word in (
             ("device", parts.busy, "busy"),
             ("device_comm", parts.comm, "communication"),

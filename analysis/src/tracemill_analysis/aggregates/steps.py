@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tracemill_analysis import intervals as iv
-from tracemill_analysis.aggregates.gpu import GpuEvents, partition
+from tracemill_analysis.aggregates.gpu import GpuEvents
 from tracemill_analysis.aggregates.ranges import Ranges
 from tracemill_analysis.aggregates.source import Process
 from tracemill_analysis.events.series import STEP_SERIES
@@ -123,7 +123,7 @@ def _gpu_columns(events: GpuEvents, *, recorded: bool) -> dict[str, int | None]:
             ("gpu_busy_ns", "gpu_span_ns", "compute_ns", "comm_ns", "exposed_comm_ns")
             + ("mem_ns", "idle_ns")
         )
-    parts = partition(events)
+    parts = events.parts
     span = int(events.end.max() - events.start.min()) if len(events) else 0
     return {
         "gpu_busy_ns": parts.busy_ns,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tracemill_analysis import intervals as iv
 from tracemill_analysis.aggregates.bins import Bins
 from tracemill_analysis.aggregates.cpu import CoreTimes
-from tracemill_analysis.aggregates.gpu import GpuEvents, partition
+from tracemill_analysis.aggregates.gpu import GpuEvents
 from tracemill_analysis.aggregates.source import Process
 
 NODE_MEAN = -1
@@ -21,7 +21,7 @@ def gpu_utilization(process: Process, events: GpuEvents, bins: Bins) -> list[dic
     """Return one row per device of the process and bin; a bin without events is 0, not absent."""
     rows: list[dict[str, Any]] = []
     for device in events.devices:
-        parts = partition(events.on(device))
+        parts = events.on(device).parts
         in_bins = [
             np.diff(iv.covered_before(part, bins.edges)).tolist()
             for part in (parts.busy, parts.compute, parts.comm, parts.mem)
