@@ -136,6 +136,14 @@ std::uint64_t Annotations::begin_slow(std::uint32_t series, std::int64_t index) 
 
 ThreadSlot* Annotations::slot_of_this_thread() {
   const std::lock_guard<std::mutex> lock(mutex_);
+  const std::uint32_t control = g_control.load(std::memory_order_acquire);
+  const std::uint32_t epoch = control >> kStateBits;
+  if (t_slot != nullptr && t_slot->epoch.load(std::memory_order_relaxed) != epoch &&
+      t_slot->asked_ring_events != ring_events_) {
+    t_slot->reset(epoch);  // this recording has rings of another size
+    t_slot->dead.store(true, std::memory_order_release);
+    t_slot = nullptr;
+  }
   if (t_slot == nullptr) {
     auto made = std::make_unique<ThreadSlot>(next_slot_id_, this_thread_id(), ring_events_);
     next_slot_id_ = (next_slot_id_ % ((std::uint64_t{1} << 22) - 1)) + 1;
@@ -144,9 +152,8 @@ ThreadSlot* Annotations::slot_of_this_thread() {
     pthread_setspecific(g_slot_key, t_slot);
   }
   ThreadSlot* slot = t_slot;
-  const std::uint32_t control = g_control.load(std::memory_order_acquire);
-  if (slot->epoch.load(std::memory_order_relaxed) != control >> kStateBits) {
-    slot->reset(control >> kStateBits);
+  if (slot->epoch.load(std::memory_order_relaxed) != epoch) {
+    slot->reset(epoch);
     slot->ended_elsewhere.clear();
   }
   FinishedRange unused;

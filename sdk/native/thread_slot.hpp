@@ -15,7 +15,7 @@ constexpr unsigned kSerialBits = 40;
 class ThreadSlot {
  public:
   ThreadSlot(std::uint64_t id, std::uint64_t thread, std::uint64_t ring_events)
-      : id(id), thread(thread), ring(ring_events), stack_(new Entry[kMaxOpenRanges]) {}
+      : id(id), thread(thread), asked_ring_events(ring_events), ring(ring_events), stack_(new Entry[kMaxOpenRanges]) {}
   ~ThreadSlot() { delete[] stack_; }
   ThreadSlot(const ThreadSlot&) = delete;
   ThreadSlot& operator=(const ThreadSlot&) = delete;
@@ -61,6 +61,7 @@ class ThreadSlot {
 
   const std::uint64_t id;
   const std::uint64_t thread;
+  const std::uint64_t asked_ring_events;
   std::atomic<std::uint32_t> control{0};  // the global control word this slot is set up for
   std::atomic<std::uint32_t> epoch{0};    // recording the stack belongs to
   std::atomic<bool> dead{false};          // the thread has ended

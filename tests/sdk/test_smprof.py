@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -128,7 +129,10 @@ SMProf.stop_profiling()
 def test_ranks_are_processes_of_one_job(tmp_path: Path) -> None:
     code = f"{_IMPORTS['smprof']}\n{_CONFIGURE}SMProf.start_profiling()\n{_LOOP}\ntrain(1)\n"
     for rank in range(4):
-        env = {"SM_CURRENT_HOST": f"algo-{rank // 2 + 1}", "LOCAL_RANK": str(rank % 2)}
+        env: dict[str, Any] = {
+            "SM_CURRENT_HOST": f"algo-{rank // 2 + 1}",
+            "LOCAL_RANK": str(rank % 2),
+        }
         run(tmp_path, code, RANK=str(rank), WORLD_SIZE="4", **env)
     metas = [segment.meta for segment in tmraw.read_all(tmp_path)]
     found = [(m["node"], m["rank"], m["local_rank"], m["world_size"]) for m in metas]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,7 +99,7 @@ def test_autostart_off(tmp_path: Path, value: str) -> None:
 
 
 def test_autostart_never_breaks_the_start_of_python(tmp_path: Path) -> None:
-    env = {"TRACEMILL_AUTOSTART": "1", "TRACEMILL_MAX_STEPS": "many"}
+    env: dict[str, Any] = {"TRACEMILL_AUTOSTART": "1", "TRACEMILL_MAX_STEPS": "many"}
     done = run(tmp_path, "print(1)", TRACEMILL_OUTPUT="/proc/nowhere", **env)
     assert done.stdout == "1\n"
     assert "environment variable TRACEMILL_MAX_STEPS is not used" in done.stderr
@@ -115,7 +116,7 @@ def test_processes_the_script_starts_join_the_job(tmp_path: Path) -> None:
         """,
     )
     store = str(tmp_path / "store")
-    env = {"TRACEMILL_OUTPUT": ""}
+    env: dict[str, Any] = {"TRACEMILL_OUTPUT": ""}
     command = [sys.executable, "-m", "tracemill", "--output", store, str(path)]
     run_command(tmp_path, command, TRACEMILL_JOB="", **env)
     jobs = {segment.meta["job"] for segment in tmraw.read_all(tmp_path)}

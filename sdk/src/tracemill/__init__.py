@@ -14,11 +14,12 @@ given unknown options or unusable values. Importing is cheap; the rest is loaded
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from tracemill._native import annotate, annotation_begin, annotation_end, is_recording, step
 
+TYPE_CHECKING = False  # importing `typing` would take ten times as long as all the rest
 if TYPE_CHECKING:
+    from typing import Any
+
     from tracemill._profile import profile
     from tracemill._schedule import Schedule, schedule
 
