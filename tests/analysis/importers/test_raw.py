@@ -213,6 +213,17 @@ def test_processes_are_ordered_by_rank_and_unreadable_ones_are_named(tmp_path: P
     assert len(found.rejected) == 1 and "process=40-" in found.rejected[0][1]
 
 
+def test_a_training_that_names_no_rank_is_rank_0(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    for pid in (30, 20):  # the second one is a helper process, begun at the same time
+        SegmentWriter().save(segment_path(store, pid=pid))
+
+    assert [(i.rank, i.rank_source) for i in discover_raw(store, JOB).items] == [
+        (0, RankSource.ORDER),
+        (None, RankSource.NONE),
+    ]
+
+
 def test_a_newer_format_says_what_to_do(tmp_path: Path) -> None:
     path = SegmentWriter().meta(x=1).save(tmp_path / "x.tmraw")
     writer = SegmentWriter.__new__(SegmentWriter)

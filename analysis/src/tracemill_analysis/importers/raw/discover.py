@@ -40,6 +40,7 @@ class _Recording:
     pid: int
     segments: list[ObjectInfo] = field(default_factory=list)
     rank: int | None = None
+    rank_source: RankSource = RankSource.NONE
 
     @property
     def name(self) -> str:
@@ -66,12 +67,20 @@ def discover_raw(store: Store, job: str) -> RawDiscovery:
                 readable.append(recording)
             else:
                 rejected.append((recording.name, failure))
+    _assume_rank(readable)
     readable.sort(key=lambda recording: recording.order)
     return RawDiscovery(
         items=tuple(_item(number, recording) for number, recording in enumerate(readable)),
         rejected=tuple(sorted(rejected)),
         written_ns=tuple(max(s.modified_ns for s in r.segments) for r in readable),
     )
+
+
+def _assume_rank(recordings: list[_Recording]) -> None:
+    """Give rank 0 to the process that began first if none has a rank: it is not distributed."""
+    if recordings and all(recording.rank is None for recording in recordings):
+        first = min(recordings, key=lambda recording: (recording.start_ns, recording.order))
+        first.rank, first.rank_source = 0, RankSource.ORDER
 
 
 def _recordings(store: Store, job: str) -> list[_Recording]:
@@ -95,7 +104,7 @@ def _item(process_id: int, recording: _Recording) -> WorkItem:
         source_name=recording.name,
         node=recording.node,
         rank=recording.rank,
-        rank_source=RankSource.NONE if recording.rank is None else RankSource.CONTENT,
+        rank_source=recording.rank_source,
         in_store=True,
     )
 
@@ -111,7 +120,8 @@ def _find_rank(store: Store, recording: _Recording) -> str | None:
         except TracemillError as error:
             failure = str(error)
             continue
-        recording.rank = rank if isinstance(rank, int) and not isinstance(rank, bool) else None
+        if isinstance(rank, int) and not isinstance(rank, bool):
+            recording.rank, recording.rank_source = rank, RankSource.CONTENT
         return None
     return failure
 
