@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from infra.grants.base import (
-    FAILURE,
     JOBS,
     RAW,
     REPORTS,
@@ -55,7 +54,7 @@ def _reconciler(scope: Scope) -> tuple[Grant, ...]:
             ("*",),
             "finished and running jobs of the last hours",
         ),
-        list_keys(scope, "which jobs have a recording, which a profile", RAW, JOBS),
+        list_keys(scope, "which jobs have a recording", RAW),
     )
 
 
@@ -67,10 +66,10 @@ def _discover(scope: Scope) -> tuple[Grant, ...]:
             scope.names.training_job_arns(),
             "status, instance type and output of the job",
         ),
-        list_keys(scope, "recordings of the job; results of an earlier run", RAW, WORK),
+        list_keys(scope, "recordings of the job; what an earlier run left", RAW, WORK, JOBS),
         read(scope, "the head of each recording: node, process, rank", RAW),
         write(scope, "the work manifest", WORK),
-        delete(scope, "results of an earlier run", WORK),
+        delete(scope, "results, manifest and failure record of an earlier run", WORK, JOBS),
         *store_key(scope, write=True),
     )
 
@@ -97,10 +96,9 @@ def _aggregate(scope: Scope) -> tuple[Grant, ...]:
 
 def _report(scope: Scope) -> tuple[Grant, ...]:
     return (
-        list_keys(scope, "tables of the job; results of the processes", TABLES, WORK, JOBS),
+        list_keys(scope, "tables of the job; results of the processes", TABLES, WORK),
         read(scope, "tables of the job; results of the processes", TABLES, WORK),
         write(scope, "jobs and findings tables, report, manifest", TABLES, REPORTS, JOBS),
-        delete(scope, "failure record of an earlier run", FAILURE),
         *store_key(scope, write=True),
     )
 
@@ -110,7 +108,7 @@ def _catalog(scope: Scope) -> tuple[Grant, ...]:
         list_keys(scope, "which tables the job has", TABLES),
         Grant(
             "Partitions",
-            ("glue:BatchCreatePartition", "glue:GetPartitions"),
+            ("glue:BatchCreatePartition", "glue:BatchUpdatePartition"),
             glue_arns(scope.names),
             "one partition per table and job",
         ),

@@ -64,6 +64,15 @@ class S3Store(Store):
         self._versions: dict[str, _Version] = {}
         self._lock = threading.Lock()
 
+    @property
+    def bucket(self) -> str:
+        """Name of the bucket."""
+        return self._where.bucket
+
+    def whole_key(self, key: str) -> str:
+        """Return the key within the bucket: with the store's prefix."""
+        return self._where.whole_key(key)
+
     def check(self) -> None:
         """Raise StoreError if the bucket cannot be listed."""
         with translated(self.address):

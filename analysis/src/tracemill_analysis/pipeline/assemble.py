@@ -25,8 +25,8 @@ from tracemill_analysis.store import Store
 
 
 @dataclass(frozen=True)
-class Assembled:
-    """What the tables do not tell of a job; a JSON document as it is.
+class JobFacts:
+    """What the tables do not tell of a job.
 
     ``facts``: status, partial, simulated, instance_types. ``inputs``: see ``Manifest``.
     """
@@ -42,19 +42,25 @@ class Assembled:
 
 def assemble(
     store: Store, plan: Plan, results: Sequence[ItemResult], progress: Progress = no_progress
-) -> Assembled:
+) -> None:
     """Write the tables ``processes``, ``drops`` and all aggregates of a job.
 
     ``results`` has one entry per item of the plan. What an earlier run left in the store and this
     one has not is removed. Raises InputError if no process could be read.
     """
-    processes = [result.process for result in results if result.process is not None]
+    processes = _processes(results)
     left_out = [*plan.rejected, *_errors(results)]
     _remove_left_overs(store, plan.job, {process.item.process_id for process in processes})
     if not processes:
         raise InputError(nothing_read(left_out))
     _write_profile(store, plan.job, processes, left_out)
     aggregates.build(store, plan.job, progress)
+
+
+def job_facts(plan: Plan, results: Sequence[ItemResult]) -> JobFacts:
+    """Put together what the tables do not tell of a job."""
+    processes = _processes(results)
+    left_out = [*plan.rejected, *_errors(results)]
     types = {process.instance_type for process in processes} | set(plan.run.instance_types)
     facts = {
         "status": str(_status(plan, processes)),
@@ -63,7 +69,11 @@ def assemble(
         "instance_types": sorted(name for name in types if name),
     }
     inputs = [*_inputs(results), *({"name": name, "error": error} for name, error in left_out)]
-    return Assembled(facts, inputs)
+    return JobFacts(facts, inputs)
+
+
+def _processes(results: Iterable[ItemResult]) -> list[ProcessResult]:
+    return [result.process for result in results if result.process is not None]
 
 
 def _errors(results: Iterable[ItemResult]) -> list[Rejected]:

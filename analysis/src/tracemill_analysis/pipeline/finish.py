@@ -11,7 +11,7 @@ from tracemill_analysis.finish import finish_job
 from tracemill_analysis.importers.base import Progress, no_progress
 from tracemill_analysis.manifest import Manifest, list_tables, write_manifest
 from tracemill_analysis.parquet import read_table
-from tracemill_analysis.pipeline.assemble import Assembled
+from tracemill_analysis.pipeline.assemble import JobFacts
 from tracemill_analysis.pipeline.plan import Rejected
 from tracemill_analysis.store import Store
 
@@ -36,16 +36,16 @@ def begin(store: Store, job: str) -> None:
 
 
 def finish(
-    store: Store, job: str, assembled: Assembled, progress: Progress = no_progress
+    store: Store, job: str, known: JobFacts, progress: Progress = no_progress
 ) -> JobOutcome:
     """Write findings, the jobs row, the report and, last, the manifest of an assembled job."""
     progress("report", -1.0)
-    job_row, verdict = finish_job(store, job, assembled.facts)
+    job_row, verdict = finish_job(store, job, known.facts)
     tables = list_tables(store, job, [table.name for table in TABLES])
-    values = {**job_row, **assembled.facts}
-    manifest = Manifest(job, values, assembled.inputs, tables, verdict=list(verdict))
+    values = {**job_row, **known.facts}
+    manifest = Manifest(job, values, known.inputs, tables, verdict=list(verdict))
     write_manifest(store, manifest)
-    return JobOutcome(manifest, assembled.rejected, _drops(store, job))
+    return JobOutcome(manifest, known.rejected, _drops(store, job))
 
 
 def _drops(store: Store, job: str) -> dict[str, int]:

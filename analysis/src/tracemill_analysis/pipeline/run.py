@@ -10,7 +10,7 @@ from tracemill_schema.errors import StoreError, UsageError
 from tracemill_analysis import aggregates
 from tracemill_analysis.importers.base import Progress, no_progress
 from tracemill_analysis.manifest import Manifest, read_manifest
-from tracemill_analysis.pipeline.assemble import Assembled, assemble
+from tracemill_analysis.pipeline.assemble import JobFacts, assemble, job_facts
 from tracemill_analysis.pipeline.convert import convert_item, fingerprint
 from tracemill_analysis.pipeline.finish import JobOutcome, begin, finish
 from tracemill_analysis.pipeline.plan import Plan, RunFacts, plan_recorded, plan_traces
@@ -57,14 +57,15 @@ def run_plan(store: Store, plan: Plan, progress: Progress = no_progress) -> JobO
         convert_item(store, plan.job, item, _part_of(progress, number, len(plan.items)))
         for number, item in enumerate(plan.items)
     ]
-    return finish(store, plan.job, assemble(store, plan, results, progress), progress)
+    assemble(store, plan, results, progress)
+    return finish(store, plan.job, job_facts(plan, results), progress)
 
 
 def _aggregate_again(store: Store, manifest: Manifest, progress: Progress) -> JobOutcome:
     names = ("status", "partial", "simulated", "instance_types")
     facts = {name: manifest.job[name] for name in names}
     aggregates.build(store, manifest.job_name, progress)
-    return finish(store, manifest.job_name, Assembled(facts, manifest.inputs), progress)
+    return finish(store, manifest.job_name, JobFacts(facts, manifest.inputs), progress)
 
 
 def _check_replaceable(store: Store, plan: Plan) -> None:

@@ -1,0 +1,1 @@
+"""The Lambda functions: event → model → one call into the engine → result."""

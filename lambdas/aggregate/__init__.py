@@ -1,0 +1,1 @@
+"""Aggregate: processes, drops and aggregates of the whole job."""

@@ -1,0 +1,1 @@
+"""Catalog: Glue partitions of the job's tables."""

@@ -1,0 +1,1 @@
+"""What several functions need: environment, store, time limit, logs, documents of a run."""

@@ -1,0 +1,1 @@
+"""Convert: one process to event tables."""

@@ -1,0 +1,1 @@
+"""Discover: find the recording of a training job, write the work manifest."""

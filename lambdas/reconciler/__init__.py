@@ -1,0 +1,1 @@
+"""Reconciler: on a schedule, jobs whose event was missed, and running jobs."""

@@ -1,0 +1,1 @@
+"""Report: findings, report and manifest of the job."""

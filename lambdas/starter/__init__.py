@@ -1,0 +1,1 @@
+"""Starter: a training-job event to one execution of the workflow."""
