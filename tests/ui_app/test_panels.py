@@ -6,8 +6,17 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
+from tracemill_analysis.parquet import read_table
+from tracemill_analysis.store import LocalStore
+from tracemill_schema.vocab import ProcessingState
+from tracemill_ui.jobs import JobEntry
+from tracemill_ui.loaded import LOADED_TABLES, Profile
+from tracemill_ui.panels.model import Context
+from tracemill_ui.panels.steps import step_series
+from tracemill_ui.panels.utilization import gpu_utilization
 
-from tests.support.profiles import KERNEL_MS, MS, SECOND, SLOW_NS, STEPS
+from tests.support.aggregates import write_rows_to_store
+from tests.support.profiles import KERNEL_MS, MS, SECOND, SLOW_NS, START_NS, STEPS
 from tests.ui_app.conftest import load, panels
 
 GPUS = 4
@@ -116,6 +125,14 @@ def test_step_time_on_the_gpu(client: TestClient) -> None:
     assert "GPU events" in panel["window"]
 
 
+def test_time_before_a_step(client: TestClient) -> None:
+    found = panels(client, "gpu-job", "?step_time=gap")
+    # The first step of a rank has no step before it.
+    assert stats(found["step_histogram"])["Steps"] == 4 * (STEPS - 1)
+    assert found["step_series"]["series"][0]["x"] == list(range(1, STEPS))
+    assert "the step before" in found["step_histogram"]["window"]
+
+
 def test_a_range_of_steps_restricts_steps_and_time(client: TestClient) -> None:
     found = panels(client, "gpu-job", "?steps=0-4")
     assert stats(found["step_histogram"])["Steps"] == 20
@@ -194,6 +211,11 @@ def test_tables(client: TestClient) -> None:
     metrics = found["host_metrics"]["rows"]
     assert metrics[0]["mean"] == 0.45
     assert metrics[0]["unit"] == "0..1"
+    assert [row["metric_label"] for row in metrics[:3]] == [
+        "CPU utilization",
+        "memory used",
+        "net receive",
+    ]
 
 
 def test_percentiles_of_annotations_stand_only_where_they_are_exact(client: TestClient) -> None:
@@ -275,7 +297,8 @@ def test_a_cpu_profile_shows_the_host_first_and_says_once_that_no_gpu_ran(
         "annotation_table",
         "host_metrics",
     ]
-    assert data["panels"][2]["options"] == []
+    (option,) = data["panels"][2]["options"]
+    assert [one["value"] for one in option["choices"]] == ["host", "gap"]
 
 
 def test_info(client: TestClient) -> None:
@@ -297,3 +320,69 @@ def test_reports(client: TestClient) -> None:
     assert saved.headers["content-disposition"] == 'attachment; filename="gpu-job-report.txt"'
     assert client.get("/api/profiles/cpu-job/report").status_code == 404
     assert client.get("/api/profiles/gpu-job/report?format=exe").status_code == 400
+
+
+def test_many_nodes_and_ranks_are_bounded(store: LocalStore) -> None:
+    """20 nodes, one GPU and rank each: GPU n is busy n percent, its one step takes n ms."""
+    where = [{"node": f"n{n:02d}", "process_id": n, "rank": n} for n in range(20)]
+    bins = [
+        {**one, "resource": "gpu", "index": 0, "bin_start_ns": START_NS, "bin_ns": 100 * MS,
+         "busy_ns": one["rank"] * MS, "utilization": one["rank"] / 100}
+        for one in where
+    ]  # fmt: skip
+    steps = [{**one, "step": 7, "dur_ns": one["rank"] * MS} for one in where]
+    write_rows_to_store(store, "wide", {"utilization": bins, "step_summary": steps})
+    entry = JobEntry("wide", ProcessingState.PROCESSED, (0, 0), None, {"start_ns": START_NS})
+    tables = {table.name: read_table(store, table, "wide") for table in LOADED_TABLES}
+    context = Context(Profile(entry, tables))
+
+    lines = gpu_utilization(context)["series"]
+    assert [line["name"] for line in lines] == [
+        "mean of all nodes",
+        *(f"n{n:02d}" for n in range(12)),
+    ]
+    assert lines[0]["mean"] == pytest.approx(0.095)
+    assert [line["y"] for line in lines[1:]] == [[pytest.approx(n / 100)] for n in range(12)]
+
+    assert step_series(context)["series"] == [
+        {"name": "slowest rank", "x": [7], "y": [19 * MS]},
+        {"name": "median rank", "x": [7], "y": [9 * MS]},
+    ]
+
+
+def test_long_series_are_thinned_without_losing_the_slowest_step(store: LocalStore) -> None:
+    steps = [
+        {"process_id": 0, "rank": 0, "step": n, "occurrence": n,
+         "dur_ns": 900 if n == 4_321 else n % 7}
+        for n in range(10_000)
+    ]  # fmt: skip
+    bins = [
+        {"node": "n", "process_id": 0, "rank": 0, "resource": "gpu", "bin_start_ns": n * 10,
+         "bin_ns": 10, "utilization": 1.0 if n < 600 else 0.0}
+        for n in range(1_200)
+    ]  # fmt: skip
+    write_rows_to_store(store, "long", {"utilization": bins, "step_summary": steps})
+    entry = JobEntry("long", ProcessingState.PROCESSED, (0, 0), None, {"start_ns": 0})
+    tables = {table.name: read_table(store, table, "long") for table in LOADED_TABLES}
+    context = Context(Profile(entry, tables))
+
+    (steps_line,) = step_series(context)["series"]
+    assert len(steps_line["x"]) == 2_000
+    assert max(steps_line["y"]) == 900
+    (line,) = gpu_utilization(context)["series"]
+    assert len(line["x"]) == 400
+    assert line["x"][:3] == [0, 30, 60]
+    assert line["y"] == [1.0] * 200 + [0.0] * 200
+    assert line["mean"] == 0.5
+
+
+def test_repeated_step_numbers_are_shown_in_order(store: LocalStore) -> None:
+    steps = [
+        {"process_id": 0, "rank": 0, "step": n % 3, "occurrence": n, "dur_ns": n} for n in range(6)
+    ]
+    write_rows_to_store(store, "again", {"step_summary": steps})
+    entry = JobEntry("again", ProcessingState.PROCESSED, (0, 0), None, {})
+    tables = {table.name: read_table(store, table, "again") for table in LOADED_TABLES}
+    panel = step_series(Context(Profile(entry, tables)))
+    assert panel["series"][0]["x"] == [0, 1, 2, 3, 4, 5]
+    assert "Step numbers repeat" in panel["window"]

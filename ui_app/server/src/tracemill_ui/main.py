@@ -55,6 +55,8 @@ def listening_socket(port: int) -> Iterator[socket.socket]:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((BIND_HOST, port))
+            # From here on connections wait instead of being refused: the address may be printed.
+            listener.listen()
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise TracemillError(

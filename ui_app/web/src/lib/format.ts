@@ -69,7 +69,7 @@ export function write(value: Cell, unit: Unit | string): string {
     case "bytes/s":
       return `${bytes(value)}/s`;
     case "ns/s":
-      return `${nanoseconds(value)}/s`;
+      return percent(value / 1e9);
     case "text":
       return String(value);
     default:

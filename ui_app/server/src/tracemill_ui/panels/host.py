@@ -67,6 +67,12 @@ def _place(row: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
+def _metric_label(metric: str, unit: str) -> str:
+    """The metric without its unit, which the values carry; CPU time per second is of one core."""
+    text = metric.removesuffix("_bytes").removesuffix("_ns").replace("_", " ").replace("cpu", "CPU")
+    return f"{text}, of a core" if unit == "ns/s" else text
+
+
 def host_metrics(context: Context) -> Panel:
     """Sampled metrics of nodes and processes."""
     base = panel(
@@ -83,7 +89,7 @@ def host_metrics(context: Context) -> Panel:
     for row in rows:
         rank = "" if row["rank"] is None else f" · rank {row['rank']}"
         row["place"] = f"{row['node']}{rank}"
-        row["metric_label"] = row["metric"].replace("_", " ")
+        row["metric_label"] = _metric_label(row["metric"], row["unit"])
     columns = [
         ("place", "Where", "text"),
         ("metric_label", "Metric", "text"),

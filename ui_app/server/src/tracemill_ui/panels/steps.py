@@ -12,8 +12,8 @@ from tracemill_ui.panels.model import Context, Panel, choice, panel, stat, witho
 MAX_LINES = 8
 MAX_POINTS = 2_000
 NO_STEPS = "No step annotations were recorded. Annotate a step as step_<n> to see step times."
-MEASURES = {"host": "host time", "gpu": "GPU time"}
-_COLUMN = {"host": "dur_ns", "gpu": "gpu_span_ns"}
+MEASURES = {"host": "host time", "gpu": "GPU time", "gap": "wait before"}
+_COLUMN = {"host": "dur_ns", "gpu": "gpu_span_ns", "gap": "gap_before_ns"}
 
 
 def step_histogram(context: Context) -> Panel:
@@ -79,14 +79,18 @@ def _base(context: Context, panel_id: str, title: str, about: str) -> Panel:
         window=f"{which} of every rank shown, {_MEASURED[measure]}.",
         span=6,
     )
-    if any(v is not None for v in context.steps["gpu_span_ns"].to_pylist()) or measure == "gpu":
-        base["options"] = [choice("step_time", "Time", measure, list(MEASURES.items()))]
+    steps = context.profile.tables["step_summary"]
+    known = [w for w in MEASURES if steps[_COLUMN[w]].null_count < steps.num_rows or w == measure]
+    if len(known) > 1:
+        words = [(word, MEASURES[word]) for word in known]
+        base["options"] = [choice("step_time", "Time", measure, words)]
     return base
 
 
 _MEASURED = {
     "host": "from start to end of the annotation on the host",
     "gpu": "from the first start to the last end of the GPU events launched in it",
+    "gap": "from the end of the step before to its start on the host",
 }
 
 
