@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-from aws_cdk import Acknowledgment, Stack, Validations
+from aws_cdk import Acknowledgment, Validations
 from constructs import IConstruct
 
 from infra.grants import Grant
@@ -20,29 +19,11 @@ def acknowledge(construct: IConstruct, findings: Mapping[str, str]) -> None:
 
 
 def acknowledge_grants(construct: IConstruct, grants: Iterable[Grant]) -> None:
-    """Acknowledge the wildcards in resources of statements: the reason is the statement's own."""
-    resolve = Stack.of(construct).resolve
-    acknowledge(
-        construct,
-        {
-            f"IAM5[Resource::{_shown(resolve(resource))}]": f"{grant.sid}: {grant.reason}"
-            for grant in grants
-            for resource in grant.resources
-            if "*" in resource
-        },
-    )
-
-
-def _shown(resource: Any) -> str:
-    """Write a resolved ARN as cdk-nag does: ``<LogicalId.Attribute>`` for what is not known yet."""
-    match resource:
-        case str():
-            return resource
-        case {"Fn::Join": [separator, parts]}:
-            return str(separator).join(_shown(part) for part in parts)
-        case {"Fn::GetAtt": [logical_id, attribute]}:
-            return f"<{logical_id}.{attribute}>"
-        case {"Ref": logical_id}:
-            return f"<{logical_id}>"
-        case _:
-            raise ValueError(f"{resource!r}: cdk-nag's way to write this is not known here")
+    """Acknowledge the wildcards in resources of statements: the reasons are the statements' own."""
+    reasons: dict[str, list[str]] = {}
+    for grant in grants:
+        for resource in grant.resources:
+            if "*" in resource:
+                finding = f"IAM5[Resource::{resource}]"
+                reasons.setdefault(finding, []).append(f"{grant.sid}: {grant.reason}")
+    acknowledge(construct, {finding: "; ".join(texts) for finding, texts in reasons.items()})

@@ -11,7 +11,6 @@ from tracemill_schema import aws, layout
 
 from infra.config import Config
 from infra.limits import ATHENA_RESULT_DAYS, INCOMPLETE_UPLOAD_DAYS
-from infra.nag import acknowledge
 from infra.names import ATHENA_PREFIX, Names
 
 
@@ -94,7 +93,6 @@ class StoreBucket(Construct):
             ],
             removal_policy=removal_policy(config),
         )
-        acknowledge(self.log_bucket, {"S1": "this bucket takes the access log of the store"})
         self.bucket = s3.Bucket(
             self,
             "Bucket",

@@ -11,7 +11,6 @@ from infra import grants
 from infra.constructs.app_image import AppImage
 from infra.constructs.domain import StudioDomain, StudioUsers
 from infra.constructs.roles import document
-from infra.nag import acknowledge_grants
 from infra.names import Names
 from infra.stacks.base import SystemStack
 
@@ -37,12 +36,11 @@ class StudioStack(SystemStack):
             profile.add_resource_dependency(image.last)
         statements = grants.studio_apps(grant_scope, domain_id)
         # The domain needs the role and this statement needs the domain: hence a policy of its own.
-        policy = iam.CfnRolePolicy(
+        iam.CfnRolePolicy(
             self,
             "UserApps",
             policy_name="apps",
             role_name=user_role.role_name,
             policy_document=document(statements),
         )
-        acknowledge_grants(policy, statements)
         CfnOutput(self, "DomainId", value=domain_id)
