@@ -14,8 +14,8 @@ constexpr unsigned kSerialBits = 40;
 // The owning thread writes, the recorder thread reads the stack under a sequence lock.
 class ThreadSlot {
  public:
-  ThreadSlot(std::uint64_t id, std::uint64_t thread, std::uint64_t ring_events)
-      : id(id), thread(thread), asked_ring_events(ring_events), ring(ring_events), stack_(new Entry[kMaxOpenRanges]) {}
+  ThreadSlot(std::uint64_t slot_id, std::uint64_t thread_id, std::uint64_t ring_events)
+      : id(slot_id), thread(thread_id), asked_ring_events(ring_events), ring(ring_events), stack_(new Entry[kMaxOpenRanges]) {}
   ~ThreadSlot() { delete[] stack_; }
   ThreadSlot(const ThreadSlot&) = delete;
   ThreadSlot& operator=(const ThreadSlot&) = delete;

@@ -1,0 +1,45 @@
+"""The native core: compiles without a warning and without Python, and its own checks pass."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support import tmraw
+
+_ROOT = Path(__file__).resolve().parents[2]
+_NATIVE = _ROOT / "sdk" / "native"
+_PYTHON_SHIM = {"module.cpp", "python_range.cpp"}
+_STRICT = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
+
+
+def _core_sources() -> list[str]:
+    return sorted(str(p) for p in _NATIVE.glob("*.cpp") if p.name not in _PYTHON_SHIM)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ here")
+def test_the_core_compiles_strictly_and_passes_its_checks(tmp_path: Path) -> None:
+    program = tmp_path / "core_test"
+    command = ["g++", *_STRICT, f"-I{_NATIVE}", *_core_sources()]
+    command += [str(_ROOT / "tests" / "sdk" / "native" / "core_test.cpp"), "-o", str(program)]
+    built = subprocess.run([*command, "-lpthread", "-ldl"], capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    folder = tmp_path / "node=test"
+    done = subprocess.run([str(program), str(folder)], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "all checks passed\n")
+    segments = tmraw.read_all(folder)
+    assert len(segments) >= 10
+    assert all(segment.tail_bytes == 0 for segment in segments)
+    assert {"work", "step"} <= {name for s in segments for name in s.strings.values()}
+
+
+def test_the_core_knows_nothing_of_python() -> None:
+    for path in [*_NATIVE.glob("*.hpp"), *_NATIVE.glob("*.cpp")]:
+        if path.name in _PYTHON_SHIM or path.name == "python_range.hpp":
+            continue
+        assert not re.search(r"#include\s*<Python\.h>|\bPy[A-Z_]", path.read_text()), path.name
