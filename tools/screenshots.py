@@ -48,7 +48,7 @@ def served(store: str) -> Iterator[str]:
 def take(browser: Browser, url: str, out: Path, job: str, theme: Any, width: int) -> None:
     """Take the pictures of one job in one theme and width."""
     viewport = {"width": width, "height": HEIGHT}
-    with browser.new_context(color_scheme=theme, viewport=viewport) as context:  # type: ignore[arg-type]
+    with browser.new_context(color_scheme=theme, viewport=viewport) as context:
         page = context.new_page()
         for name in PAGES:
             if name != "profiles" and not job:

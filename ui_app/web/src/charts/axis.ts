@@ -3,10 +3,16 @@
 import { scaleLinear, type ScaleLinear } from "d3-scale";
 import { write } from "../lib/format";
 import type { Unit } from "../lib/types";
+import { textWidth } from "./text";
+
+export interface Tick {
+  at: number;
+  label: string;
+}
 
 export interface Axis {
   scale: ScaleLinear<number, number>;
-  ticks: { at: number; label: string }[];
+  ticks: Tick[];
 }
 
 const NS_UNITS: [number, string][] = [
@@ -26,6 +32,12 @@ function unitFor(unit: Unit, largest: number): [number, string] {
   return [size, ` ${name}`];
 }
 
+/** Whether a label of a horizontal axis keeps clear of the one before (up an axis they always do). */
+function roomBefore(before: Tick | undefined, tick: Tick): boolean {
+  if (!before || tick.at < before.at) return true;
+  return tick.at - before.at > 1.5 * textWidth(tick.label, 11) + 6;
+}
+
 export function axisOf(
   unit: Unit,
   domain: [number, number],
@@ -39,16 +51,17 @@ export function axisOf(
   const numbers = inUnit.ticks(wanted);
   const format = inUnit.tickFormat(wanted);
   const whole = unit === "step" || unit === "count";
+  const ticks = numbers
+    .filter((value) => !whole || Number.isInteger(value))
+    .map((value) => ({
+      at: inUnit(value),
+      label: unit === "bytes" || whole ? write(value, unit) : `${format(value)}${suffix}`,
+    }));
   return {
     scale: scaleLinear(
       inUnit.domain().map((value) => value * size),
       range,
     ),
-    ticks: numbers
-      .filter((value) => !whole || Number.isInteger(value))
-      .map((value) => ({
-        at: inUnit(value),
-        label: unit === "bytes" || whole ? write(value, unit) : `${format(value)}${suffix}`,
-      })),
+    ticks: ticks.filter((tick, at) => roomBefore(ticks[at - 1], tick)),
   };
 }
