@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """Column types of the Athena-readable file profile: signed integers, double, boolean, string."""
+    """Types of the Athena-readable file profile: signed integers, double, boolean, string."""
 
     INT32 = "int32"
     INT64 = "int64"

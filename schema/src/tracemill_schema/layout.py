@@ -2,7 +2,7 @@
 
     raw/job_name=<job>/node=<node>/process=<pid>-<start>/<seq>.tmraw   recorded segments
     tables/<table>/job_name=<job>/<part>.parquet                       event tables and aggregates
-    jobs/job_name=<job>/manifest.json                                  written last: the job is complete
+    jobs/job_name=<job>/manifest.json                      written last: the job is complete
     reports/job_name=<job>/report.{html,json,txt}
 
 The same keys serve a folder and, below a prefix, an S3 bucket. Names are checked, never escaped:
@@ -34,8 +34,8 @@ def check_name(name: str, what: str = "job") -> str:
     """Return ``name`` if it may be part of a key, else raise UsageError saying what is allowed."""
     if not _NAME.fullmatch(name) or ".." in name:
         raise UsageError(
-            f"{what} name {name!r} cannot be used: take up to 128 letters, digits, '.', '_' or '-', "
-            "beginning and ending with a letter or digit"
+            f"{what} name {name!r} cannot be used: take up to 128 letters, digits, '.', '_' or "
+            "'-', beginning and ending with a letter or digit"
         )
     return name
 
@@ -108,14 +108,16 @@ def job_prefix(job: str) -> str:
 
 
 def manifest_key(job: str) -> str:
-    """Object key of a job's manifest. It is written last: its presence means the tables are whole."""
+    """Object key of a job's manifest, written last: its presence means the tables are whole."""
     return f"{job_prefix(job)}{MANIFEST_NAME}"
 
 
 def report_key(job: str, report_format: str) -> str:
     """Object key of a stored report."""
     if report_format not in REPORT_FORMATS:
-        raise UsageError(f"report format {report_format!r}: take one of {', '.join(REPORT_FORMATS)}")
+        raise UsageError(
+            f"report format {report_format!r}: take one of {', '.join(REPORT_FORMATS)}"
+        )
     return f"{REPORTS_PREFIX}job_name={check_name(job)}/report.{report_format}"
 
 

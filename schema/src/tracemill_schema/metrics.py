@@ -28,22 +28,62 @@ class Metric:
 
 
 METRICS: tuple[Metric, ...] = (
-    Metric(1, "cpu_busy_ns", "ns", Scope.CPU, True, "time not idle and not waiting for I/O, /proc/stat"),
+    Metric(
+        1, "cpu_busy_ns", "ns", Scope.CPU, True, "time not idle and not waiting for I/O, /proc/stat"
+    ),
     Metric(2, "cpu_total_ns", "ns", Scope.CPU, True, "all time of the core, /proc/stat"),
     Metric(3, "cpu_iowait_ns", "ns", Scope.CPU, True, "time idle with I/O outstanding, /proc/stat"),
-    Metric(4, "memory_used_bytes", "bytes", Scope.NODE, False, "MemTotal - MemAvailable, /proc/meminfo"),
+    Metric(
+        4, "memory_used_bytes", "bytes", Scope.NODE, False, "MemTotal - MemAvailable, /proc/meminfo"
+    ),
     Metric(5, "memory_total_bytes", "bytes", Scope.NODE, False, "MemTotal, /proc/meminfo"),
     Metric(6, "disk_read_bytes", "bytes", Scope.NODE, True, "whole disks, /proc/diskstats"),
     Metric(7, "disk_write_bytes", "bytes", Scope.NODE, True, "whole disks, /proc/diskstats"),
-    Metric(8, "net_receive_bytes", "bytes", Scope.NODE, True, "all interfaces but loopback, /proc/net/dev"),
-    Metric(9, "net_transmit_bytes", "bytes", Scope.NODE, True, "all interfaces but loopback, /proc/net/dev"),
-    Metric(10, "process_cpu_ns", "ns", Scope.PROCESS, True, "user + system time, CLOCK_PROCESS_CPUTIME_ID"),
-    Metric(11, "process_rss_bytes", "bytes", Scope.PROCESS, False, "resident memory, /proc/self/statm"),
-    Metric(12, "process_threads", "threads", Scope.PROCESS, False, "threads of the process, /proc/self/stat"),
-    Metric(13, "process_read_bytes", "bytes", Scope.PROCESS, True, "read from storage, /proc/self/io"),
-    Metric(14, "process_write_bytes", "bytes", Scope.PROCESS, True, "sent to storage, /proc/self/io"),
+    Metric(
+        8,
+        "net_receive_bytes",
+        "bytes",
+        Scope.NODE,
+        True,
+        "all interfaces but loopback, /proc/net/dev",
+    ),
+    Metric(
+        9,
+        "net_transmit_bytes",
+        "bytes",
+        Scope.NODE,
+        True,
+        "all interfaces but loopback, /proc/net/dev",
+    ),
+    Metric(
+        10,
+        "process_cpu_ns",
+        "ns",
+        Scope.PROCESS,
+        True,
+        "user + system time, CLOCK_PROCESS_CPUTIME_ID",
+    ),
+    Metric(
+        11, "process_rss_bytes", "bytes", Scope.PROCESS, False, "resident memory, /proc/self/statm"
+    ),
+    Metric(
+        12,
+        "process_threads",
+        "threads",
+        Scope.PROCESS,
+        False,
+        "threads of the process, /proc/self/stat",
+    ),
+    Metric(
+        13, "process_read_bytes", "bytes", Scope.PROCESS, True, "read from storage, /proc/self/io"
+    ),
+    Metric(
+        14, "process_write_bytes", "bytes", Scope.PROCESS, True, "sent to storage, /proc/self/io"
+    ),
     Metric(15, "recorder_cpu_ns", "ns", Scope.PROCESS, True, "CPU time of Tracemill's own threads"),
-    Metric(16, "recorder_written_bytes", "bytes", Scope.PROCESS, True, "bytes Tracemill has written"),
+    Metric(
+        16, "recorder_written_bytes", "bytes", Scope.PROCESS, True, "bytes Tracemill has written"
+    ),
 )
 
 METRIC_BY_NAME: dict[str, Metric] = {metric.name: metric for metric in METRICS}

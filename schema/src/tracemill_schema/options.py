@@ -19,33 +19,93 @@ class Option:
 
 OPTIONS: tuple[Option, ...] = (
     Option(
-        "output", "TRACEMILL_OUTPUT", str, None, "",
+        "output",
+        "TRACEMILL_OUTPUT",
+        str,
+        None,
+        "",
         "Store folder the recording goes to. Default: /opt/ml/output/profiler inside a SageMaker "
         "container, otherwise ./tracemill-store.",
     ),
     Option(
-        "job", "TRACEMILL_JOB", str, None, "",
-        "Job name. Default: TRAINING_JOB_NAME as SageMaker sets it, otherwise the script's name with "
-        "date and time.",
+        "job",
+        "TRACEMILL_JOB",
+        str,
+        None,
+        "",
+        "Job name. Default: TRAINING_JOB_NAME as SageMaker sets it, otherwise the script's name "
+        "with date and time.",
     ),
-    Option("autostart", "TRACEMILL_AUTOSTART", bool, False, "", "Start recording when Python starts."),
-    Option("enabled", "TRACEMILL_ENABLED", bool, True, "", "Set to 0 to turn every call into a no-op."),
-    Option("max_steps", "TRACEMILL_MAX_STEPS", int, 300, "steps",
-           "Capturing of annotations ends after this many steps; 0 for no limit."),
-    Option("max_bytes", "TRACEMILL_MAX_BYTES", int, 2 * 1024**3, "bytes",
-           "Byte budget of one process; 0 for no limit."),
-    Option("flush_interval_ms", "TRACEMILL_FLUSH_INTERVAL_MS", int, 500, "ms",
-           "How often blocks are sealed and written: the most a killed process can lose."),
-    Option("cpu_interval_ms", "TRACEMILL_CPU_INTERVAL_MS", int, 100, "ms",
-           "How often CPU, memory, disk and network are sampled; 0 turns sampling off."),
-    Option("cpu_duration_s", "TRACEMILL_CPU_DURATION_S", int, 3600, "s",
-           "How long CPU sampling goes on at most; 0 for no limit."),
-    Option("ring_events", "TRACEMILL_RING_EVENTS", int, 65_536, "events",
-           "Room for annotations per thread between two flushes."),
-    Option("rotate_bytes", "TRACEMILL_ROTATE_BYTES", int, 64 * 1024 * 1024, "bytes",
-           "A segment is closed and the next one begun at this size."),
-    Option("rotate_s", "TRACEMILL_ROTATE_S", int, 600, "s",
-           "A segment is closed and the next one begun at this age."),
+    Option(
+        "autostart", "TRACEMILL_AUTOSTART", bool, False, "", "Start recording when Python starts."
+    ),
+    Option(
+        "enabled", "TRACEMILL_ENABLED", bool, True, "", "Set to 0 to turn every call into a no-op."
+    ),
+    Option(
+        "max_steps",
+        "TRACEMILL_MAX_STEPS",
+        int,
+        300,
+        "steps",
+        "Capturing of annotations ends after this many steps; 0 for no limit.",
+    ),
+    Option(
+        "max_bytes",
+        "TRACEMILL_MAX_BYTES",
+        int,
+        2 * 1024**3,
+        "bytes",
+        "Byte budget of one process; 0 for no limit.",
+    ),
+    Option(
+        "flush_interval_ms",
+        "TRACEMILL_FLUSH_INTERVAL_MS",
+        int,
+        500,
+        "ms",
+        "How often blocks are sealed and written: the most a killed process can lose.",
+    ),
+    Option(
+        "cpu_interval_ms",
+        "TRACEMILL_CPU_INTERVAL_MS",
+        int,
+        100,
+        "ms",
+        "How often CPU, memory, disk and network are sampled; 0 turns sampling off.",
+    ),
+    Option(
+        "cpu_duration_s",
+        "TRACEMILL_CPU_DURATION_S",
+        int,
+        3600,
+        "s",
+        "How long CPU sampling goes on at most; 0 for no limit.",
+    ),
+    Option(
+        "ring_events",
+        "TRACEMILL_RING_EVENTS",
+        int,
+        65_536,
+        "events",
+        "Room for annotations per thread between two flushes.",
+    ),
+    Option(
+        "rotate_bytes",
+        "TRACEMILL_ROTATE_BYTES",
+        int,
+        64 * 1024 * 1024,
+        "bytes",
+        "A segment is closed and the next one begun at this size.",
+    ),
+    Option(
+        "rotate_s",
+        "TRACEMILL_ROTATE_S",
+        int,
+        600,
+        "s",
+        "A segment is closed and the next one begun at this age.",
+    ),
 )
 
 OPTION_BY_NAME: dict[str, Option] = {option.name: option for option in OPTIONS}

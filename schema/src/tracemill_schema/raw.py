@@ -8,8 +8,8 @@ Frame (``FRAME`` below): magic, kind, codec, flags, rows, stored length, raw len
 first and last time, CRC-32C of frame (with the checksum field zero) and stored payload.
 
 Payload of a columnar kind, before compression: for each column in declared order one byte ``width``
-(0-8), then ``width`` byte planes of ``rows`` bytes each, least significant plane first. The values in
-the planes are 64-bit integers after the column's encoding; planes above ``width`` are zero.
+(0-8), then ``width`` byte planes of ``rows`` bytes each, least significant plane first. The values
+in the planes are 64-bit integers after the column's encoding; planes above ``width`` are zero.
 
 The first block of a segment is ``meta``: a JSON object that also carries this list of kinds and
 columns, so that a later reader can decode a segment of any version by name.
@@ -88,7 +88,9 @@ CLOCK = RawKind(
     "Readings of the clocks, taken together.",
     (
         RawColumn("monotonic_ns", Encoding.DELTA, "CLOCK_MONOTONIC"),
-        RawColumn("realtime_ns", Encoding.DELTA, "CLOCK_REALTIME, nanoseconds since the Unix epoch"),
+        RawColumn(
+            "realtime_ns", Encoding.DELTA, "CLOCK_REALTIME, nanoseconds since the Unix epoch"
+        ),
         RawColumn("tsc", Encoding.DELTA, "time stamp counter, zero where there is none"),
     ),
 )
@@ -108,8 +110,8 @@ ANNOTATIONS = RawKind(
 OPEN_ANNOTATIONS = RawKind(
     5,
     "open_annotations",
-    "Snapshot of the ranges open at a flush. Only the last one of a process counts, and only if the "
-    "recording did not end by itself.",
+    "Snapshot of the ranges open at a flush. Only the last one of a process counts, and only if "
+    "the recording did not end by itself.",
     (
         RawColumn("thread", Encoding.DELTA, "operating system thread id"),
         RawColumn("series_id", Encoding.PLAIN, "string id of the series"),

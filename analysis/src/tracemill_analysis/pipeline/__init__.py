@@ -2,7 +2,7 @@
 
     plan      what there is to convert                    → work items
     convert   one process to event tables, each alone     → a result per item
-    assemble  processes, drops, aggregates                
+    assemble  processes, drops, aggregates
     finish    findings, report, manifest
 
 Every step is a function of its inputs, and what it hands on can be sent as JSON: on one machine

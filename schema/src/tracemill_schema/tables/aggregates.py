@@ -39,8 +39,11 @@ TIME_BREAKDOWN = Table(
     "compute_ns + exposed_comm_ns + exposed_mem_ns + idle_ns = window_ns.",
     (
         *_where(),
-        string("window_kind", "all_gpu: every GPU event; linked: those with a launch; "
-               "steps: those launched up to the end of the last step"),
+        string(
+            "window_kind",
+            "all_gpu: every GPU event; linked: those with a launch; "
+            "steps: those launched up to the end of the last step",
+        ),
         int64("window_start_ns", "first start among the events", "ns"),
         int64("window_end_ns", "last end among the events", "ns"),
         int64("window_ns", "length of the window", "ns"),
@@ -132,7 +135,12 @@ MEMORY_OP_SUMMARY = Table(
         int64("sized", "operations with a known size", "operations"),
         int64("total_ns", "sum of durations", "ns"),
         int64("busy_ns", "union of the operations", "ns"),
-        double("bandwidth_bytes_per_s", "bytes / total time of those with a known size", "bytes/s", nullable=True),
+        double(
+            "bandwidth_bytes_per_s",
+            "bytes / total time of those with a known size",
+            "bytes/s",
+            nullable=True,
+        ),
     ),
     sort=("process_id", "device", "kind", "src_kind", "dst_kind"),
 )
@@ -147,7 +155,9 @@ PRECISION_SUMMARY = Table(
         int64("count", "kernel runs", "runs"),
         int64("total_ns", "sum of durations", "ns"),
         int64("tensor_core_ns", "part of it in kernels whose name shows tensor cores", "ns"),
-        double("share_of_kernel_time", "total_ns / total of all compute kernels of the device", "0..1"),
+        double(
+            "share_of_kernel_time", "total_ns / total of all compute kernels of the device", "0..1"
+        ),
     ),
     sort=("process_id", "device", "precision"),
 )
@@ -184,11 +194,27 @@ STEP_SUMMARY = Table(
         int64("step", "number of the step"),
         int64("start_ns", "start of the annotation", "ns"),
         int64("dur_ns", "host time of the step", "ns"),
-        int64("gap_before_ns", "time since the previous step's end; null for the first", "ns", nullable=True),
-        int64("input_ns", "time inside input ranges of the step's thread during the step (union)", "ns"),
-        int64("gap_input_ns", "the same during gap_before_ns; null for the first", "ns", nullable=True),
+        int64(
+            "gap_before_ns",
+            "time since the previous step's end; null for the first",
+            "ns",
+            nullable=True,
+        ),
+        int64(
+            "input_ns",
+            "time inside input ranges of the step's thread during the step (union)",
+            "ns",
+        ),
+        int64(
+            "gap_input_ns", "the same during gap_before_ns; null for the first", "ns", nullable=True
+        ),
         int64("gpu_events", "GPU events launched in the step", "events"),
-        int64("gpu_busy_ns", "union of those events, all devices of the rank merged", "ns", nullable=True),
+        int64(
+            "gpu_busy_ns",
+            "union of those events, all devices of the rank merged",
+            "ns",
+            nullable=True,
+        ),
         int64("gpu_span_ns", "first start to last end of those events", "ns", nullable=True),
         int64("compute_ns", "union of compute kernels", "ns", nullable=True),
         int64("comm_ns", "union of communication kernels", "ns", nullable=True),
@@ -211,7 +237,9 @@ ANNOTATION_SUMMARY = Table(
         int64("slowest_index", "trailing number of the longest; null without one", nullable=True),
         int64("slowest_step", "step the longest falls in", nullable=True),
         int64("slowest_start_ns", "start of the longest", "ns"),
-        double("share_of_capture", "busy_ns / time from the rank's first to last annotation", "0..1"),
+        double(
+            "share_of_capture", "busy_ns / time from the rank's first to last annotation", "0..1"
+        ),
     ),
     sort=("process_id", "total_ns", "series"),
 )

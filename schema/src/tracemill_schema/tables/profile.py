@@ -9,10 +9,16 @@ JOBS = Table(
     Role.PROFILE,
     "One row per profile.",
     (
-        string("status", "status of the training run: InProgress, Completed, Failed, Stopping, Stopped"),
+        string(
+            "status", "status of the training run: InProgress, Completed, Failed, Stopping, Stopped"
+        ),
         string("completeness", "complete, or partial if something found could not be read"),
         string("source", "format of the recording: tracemill, kineto, mixed"),
-        string("framework", "training framework as far as known, for example PyTorch 2.13.0", nullable=True),
+        string(
+            "framework",
+            "training framework as far as known, for example PyTorch 2.13.0",
+            nullable=True,
+        ),
         string("device_name", "model of the GPUs", nullable=True),
         string("instance_type", "instance type of the nodes", nullable=True),
         int32("nodes", "nodes seen", "nodes"),
@@ -27,8 +33,18 @@ JOBS = Table(
         int64("events_read", "events found in the inputs", "events"),
         int64("events_kept", "events in the event tables", "events"),
         int64("events_dropped", "events lost, sum of the losing reasons in drops", "events"),
-        double("gpu_utilization", "mean over GPUs of busy time / window (all_gpu)", "0..1", nullable=True),
-        double("cpu_utilization", "mean over nodes of busy core time / core time", "0..1", nullable=True),
+        double(
+            "gpu_utilization",
+            "mean over GPUs of busy time / window (all_gpu)",
+            "0..1",
+            nullable=True,
+        ),
+        double(
+            "cpu_utilization",
+            "mean over nodes of busy core time / core time",
+            "0..1",
+            nullable=True,
+        ),
         int32("findings", "findings of severity high, medium or low", "findings"),
         string("verdict", "the report's first sentence"),
         boolean("simulated", "true if the events were made by the simulator"),
@@ -51,14 +67,21 @@ PROCESSES = Table(
         string("devices", "GPU indices the process used, comma separated"),
         string("clock", "time scale of the process's times: unix or monotonic"),
         int64("clock_offset_ns", "what was added to the recorded clock", "ns"),
-        int64("clock_spread_ns", "spread of the clock readings, quality of the offset", "ns", nullable=True),
+        int64(
+            "clock_spread_ns",
+            "spread of the clock readings, quality of the offset",
+            "ns",
+            nullable=True,
+        ),
         int64("start_ns", "first event or sample", "ns", nullable=True),
         int64("end_ns", "end of the last event or sample", "ns", nullable=True),
         string("source_format", "importer that read it"),
         string("source_file", "file name, or folder of the raw segments"),
         string("framework", "framework and version as recorded", nullable=True),
         string("device_name", "model of the GPU", nullable=True),
-        string("end_reason", "why the recording ended; null if the process was killed", nullable=True),
+        string(
+            "end_reason", "why the recording ended; null if the process was killed", nullable=True
+        ),
         int64("events_read", "events found", "events"),
         int64("events_kept", "events in the event tables", "events"),
         int64("events_dropped", "events lost", "events"),
@@ -96,7 +119,9 @@ FINDINGS = Table(
         int64("at_stake_ns", "wall-clock time at stake", "ns"),
         double("gpu_hours", "at_stake_ns times the GPUs concerned", "GPU-hours"),
         double("confidence", "the rule's own confidence", "0..1"),
-        boolean("abstained", "true if the capture cannot answer; the title says what would be needed"),
+        boolean(
+            "abstained", "true if the capture cannot answer; the title says what would be needed"
+        ),
         string("evidence", "rows the finding rests on, as JSON"),
     ),
     sort=("position",),

@@ -42,7 +42,11 @@ def tables_page() -> str:
             out.append("")
     out += ["## Reasons in `drops`\n", "| reason | event is lost |\n|---|---|"]
     out += [f"| `{reason}` | {'yes' if reason.loses_event else 'no'} |" for reason in DropReason]
-    out += ["", "## Metrics in `samples`\n", "| metric | unit | per | grows only | meaning |\n|---|---|---|---|---|"]
+    out += [
+        "",
+        "## Metrics in `samples`\n",
+        "| metric | unit | per | grows only | meaning |\n|---|---|---|---|---|",
+    ]
     out += [
         f"| `{m.name}` | {m.unit} | {m.scope} | {'yes' if m.cumulative else 'no'} | {_cell(m.doc)} |"
         for m in METRICS

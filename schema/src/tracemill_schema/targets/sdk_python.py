@@ -1,4 +1,4 @@
-"""The part of the schema the SDK carries as a generated module, so that it needs no other package."""
+"""The part of the schema that the SDK carries as a generated module, instead of a dependency."""
 
 from __future__ import annotations
 
