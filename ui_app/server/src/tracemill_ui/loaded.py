@@ -163,7 +163,9 @@ class LoadedProfiles:
     def _processed_entry(self, name: str) -> JobEntry:
         entry = self._jobs.get(name)
         if entry is None:
-            raise ApiError(404, f"There is no profile {name!r} in this store.", "Reload the list.")
+            raise ApiError(
+                404, f"There is no profile {name!r} in this store.", "Choose one from Profiles."
+            )
         if entry.state is ProcessingState.RECORDED:
             raise ApiError(
                 409,
