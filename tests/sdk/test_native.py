@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from tracemill_schema.targets.sdk_python import kinds_document
 
 from tests.support import tmraw
 
@@ -30,7 +32,9 @@ def test_the_core_compiles_strictly_and_passes_its_checks(tmp_path: Path) -> Non
     built = subprocess.run([*command, "-lpthread", "-ldl"], capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     folder = tmp_path / "node=test"
-    done = subprocess.run([str(program), str(folder)], capture_output=True, text=True, timeout=120)
+    meta = f'"kinds":{json.dumps(kinds_document())}'
+    command = [str(program), str(folder), meta]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (0, "all checks passed\n")
     segments = tmraw.read_all(folder)
     assert len(segments) >= 10

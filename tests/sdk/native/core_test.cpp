@@ -1,5 +1,7 @@
 // Checks of the native core without Python. Prints what failed and returns the number of failures.
+#include <chrono>
 #include <cstdio>
+#include <atomic>
 #include <string>
 #include <thread>
 #include <vector>
@@ -167,7 +169,7 @@ void test_rules() {
 void test_json_string() { CHECK(json_string("a\"\\\n\x01") == "\"a\\\"\\\\\\u000a\\u0001\""); }
 
 // Several threads annotate, some end each other's ranges, while recordings start and stop.
-void test_recordings_under_load(const char* folder) {
+void test_recordings_under_load(const char* folder, const char* meta_members) {
   std::atomic<bool> stop{false};
   std::atomic<std::uint64_t> shared{0};
   std::vector<std::thread> threads;
@@ -185,7 +187,7 @@ void test_recordings_under_load(const char* folder) {
   }
   RecorderOptions options;
   options.node_folder = folder;
-  options.meta_members = "\"test\":true";
+  options.meta_members = meta_members;
   options.flush_ns = 5000000;
   options.cpu_interval_ns = 10000000;
   options.ring_events = 1024;
@@ -218,7 +220,7 @@ int main(int count, char** arguments) {
   test_disks_and_networks();
   test_rules();
   test_json_string();
-  if (count > 1) test_recordings_under_load(arguments[1]);
+  if (count > 2) test_recordings_under_load(arguments[1], arguments[2]);
   if (failures == 0) std::printf("all checks passed\n");
   return failures == 0 ? 0 : 1;
 }
