@@ -52,7 +52,8 @@ bool kernel_trusts_tsc() {
 
 void init_clock() {
 #if TRACEMILL_HAS_TSC
-  g_use_tsc = cpu_has_invariant_tsc() && kernel_trusts_tsc();
+  static const bool usable = g_use_tsc = cpu_has_invariant_tsc() && kernel_trusts_tsc();
+  static_cast<void>(usable);
 #endif
 }
 
