@@ -7,7 +7,8 @@ from enum import StrEnum
 
 
 class Scope(StrEnum):
-    """What ``samples.index`` counts: nothing for a node or process, the core for a CPU."""
+    """What ``samples.index`` counts: nothing for a node or process, the core for a CPU, NVML's
+    number of the device for a GPU."""
 
     NODE = "node"
     PROCESS = "process"
@@ -84,6 +85,29 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         16, "recorder_written_bytes", "bytes", Scope.PROCESS, True, "bytes Tracemill has written"
     ),
+    Metric(40, "gpu_busy_percent", "%", Scope.GPU, False, "share of time a kernel ran, NVML"),
+    Metric(
+        41, "gpu_memory_busy_percent", "%", Scope.GPU, False, "share of time memory moved, NVML"
+    ),
+    Metric(42, "gpu_memory_used_bytes", "bytes", Scope.GPU, False, "memory in use, NVML"),
+    Metric(43, "gpu_memory_total_bytes", "bytes", Scope.GPU, False, "memory of the device, NVML"),
+    Metric(44, "gpu_power_mw", "mW", Scope.GPU, False, "power draw, NVML"),
+    Metric(45, "gpu_energy_mj", "mJ", Scope.GPU, True, "energy since the driver was loaded, NVML"),
+    Metric(46, "gpu_sm_clock_mhz", "MHz", Scope.GPU, False, "clock of the multiprocessors, NVML"),
+    Metric(47, "gpu_memory_clock_mhz", "MHz", Scope.GPU, False, "clock of the memory, NVML"),
+    Metric(48, "gpu_temperature_c", "°C", Scope.GPU, False, "temperature of the chip, NVML"),
+    Metric(
+        49,
+        "gpu_throttle_reasons",
+        "bits",
+        Scope.GPU,
+        False,
+        "why clocks are held down, NVML's nvmlClocksThrottleReasons bits",
+    ),
+    Metric(50, "gpu_pcie_transmit_bytes", "bytes", Scope.GPU, True, "sent over PCIe, NVML"),
+    Metric(51, "gpu_pcie_receive_bytes", "bytes", Scope.GPU, True, "received over PCIe, NVML"),
+    Metric(52, "gpu_nvlink_transmit_bytes", "bytes", Scope.GPU, True, "sent over NVLink, NVML"),
+    Metric(53, "gpu_nvlink_receive_bytes", "bytes", Scope.GPU, True, "received over NVLink, NVML"),
 )
 
 METRIC_BY_NAME: dict[str, Metric] = {metric.name: metric for metric in METRICS}

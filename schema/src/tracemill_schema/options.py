@@ -106,6 +106,47 @@ OPTIONS: tuple[Option, ...] = (
         "s",
         "A segment is closed and the next one begun at this age.",
     ),
+    Option(
+        "gpu",
+        "TRACEMILL_GPU",
+        bool,
+        True,
+        "",
+        "Record GPU activity (CUPTI) once the script has initialised CUDA.",
+    ),
+    Option(
+        "gpu_graph_nodes",
+        "TRACEMILL_GPU_GRAPH_NODES",
+        bool,
+        False,
+        "",
+        "Record every node of a CUDA graph instead of each run of the graph; costs more.",
+    ),
+    Option(
+        "gpu_buffer_bytes",
+        "TRACEMILL_GPU_BUFFER_BYTES",
+        int,
+        64 * 1024 * 1024,
+        "bytes",
+        "Memory for GPU records that are not yet written; beyond it they are counted as dropped.",
+    ),
+    Option(
+        "cupti_path",
+        "TRACEMILL_CUPTI_PATH",
+        str,
+        None,
+        "",
+        "The libcupti to use. Default: the one in the process, then the one beside the process's "
+        "CUDA runtime, then the linker's.",
+    ),
+    Option(
+        "nvml_interval_ms",
+        "TRACEMILL_NVML_INTERVAL_MS",
+        int,
+        200,
+        "ms",
+        "How often NVML is asked about the node's GPUs; 0 turns it off.",
+    ),
 )
 
 OPTION_BY_NAME: dict[str, Option] = {option.name: option for option in OPTIONS}

@@ -150,6 +150,143 @@ CAPTURE = RawKind(
     ),
 )
 
+_TRACK = RawColumn("track_id", Encoding.DELTA, "stream it ran on (``gpu_tracks``)")
+_CORRELATION = RawColumn("correlation", Encoding.DELTA, "id shared with the call that launched it")
+_GAP = RawColumn(
+    "gap_ns",
+    Encoding.ZIGZAG,
+    "start less the end of the row before in the block (first row: less zero); CLOCK_MONOTONIC",
+)
+_DUR = RawColumn("dur_ns", Encoding.PLAIN, "duration")
+
+GPU_TRACKS = RawKind(
+    20,
+    "gpu_tracks",
+    "Streams. A row stands in the segment before the first record that uses its id.",
+    (
+        RawColumn("track_id", Encoding.DELTA, "id within the process"),
+        RawColumn("device", Encoding.PLAIN, "CUDA device ordinal"),
+        RawColumn("context", Encoding.PLAIN, "CUPTI's id of the context"),
+        RawColumn("stream", Encoding.PLAIN, "CUPTI's id of the stream"),
+    ),
+)
+GPU_SIGNATURES = RawKind(
+    21,
+    "gpu_signatures",
+    "Kernel launches that differ in nothing but time. A row stands in the segment before the first "
+    "kernel that uses its id.",
+    (
+        RawColumn("signature_id", Encoding.DELTA, "id within the process"),
+        RawColumn("name_id", Encoding.PLAIN, "string id of the kernel's name as CUPTI gives it"),
+        RawColumn("grid_x", Encoding.PLAIN, "grid size in blocks"),
+        RawColumn("grid_y", Encoding.PLAIN, "grid size in blocks"),
+        RawColumn("grid_z", Encoding.PLAIN, "grid size in blocks"),
+        RawColumn("block_x", Encoding.PLAIN, "block size in threads"),
+        RawColumn("block_y", Encoding.PLAIN, "block size in threads"),
+        RawColumn("block_z", Encoding.PLAIN, "block size in threads"),
+        RawColumn("registers", Encoding.PLAIN, "registers per thread"),
+        RawColumn("static_shared_bytes", Encoding.PLAIN, "static shared memory per block"),
+        RawColumn("dynamic_shared_bytes", Encoding.PLAIN, "dynamic shared memory per block"),
+    ),
+)
+KERNELS = RawKind(
+    22,
+    "kernels",
+    "Kernel runs, by stream and start within a block.",
+    (
+        _TRACK,
+        RawColumn("signature_id", Encoding.PLAIN, "what ran (``gpu_signatures``)"),
+        _CORRELATION,
+        _GAP,
+        RawColumn(
+            "dur_delta_ns",
+            Encoding.ZIGZAG,
+            "duration less that of the row before with the same signature in the block, of any "
+            "stream (first: less zero)",
+        ),
+        RawColumn("graph_node", Encoding.PLAIN, "id of the CUDA-graph node, 0 without one"),
+    ),
+)
+GRAPH_RUNS = RawKind(
+    23,
+    "graph_runs",
+    "Runs of whole CUDA graphs, where graphs are not recorded node by node.",
+    (
+        _TRACK,
+        RawColumn("graph_id", Encoding.PLAIN, "CUPTI's id of the graph"),
+        _CORRELATION,
+        _GAP,
+        _DUR,
+    ),
+)
+MEMCPYS = RawKind(
+    24,
+    "memcpys",
+    "Memory copies, by stream and start within a block.",
+    (
+        _TRACK,
+        RawColumn("copy_kind", Encoding.PLAIN, "direction, CUpti_ActivityMemcpyKind"),
+        RawColumn("src_kind", Encoding.PLAIN, "memory copied from, CUpti_ActivityMemoryKind"),
+        RawColumn("dst_kind", Encoding.PLAIN, "memory copied to, CUpti_ActivityMemoryKind"),
+        RawColumn("peer", Encoding.PLAIN, "1 + device copied to, 0 if it is no peer copy"),
+        RawColumn("bytes", Encoding.PLAIN, "size"),
+        _CORRELATION,
+        _GAP,
+        _DUR,
+    ),
+)
+MEMSETS = RawKind(
+    25,
+    "memsets",
+    "Memory sets, by stream and start within a block.",
+    (
+        _TRACK,
+        RawColumn("memory_kind", Encoding.PLAIN, "memory set, CUpti_ActivityMemoryKind"),
+        RawColumn("value", Encoding.PLAIN, "value it is set to"),
+        RawColumn("bytes", Encoding.PLAIN, "size"),
+        _CORRELATION,
+        _GAP,
+        _DUR,
+    ),
+)
+API_CALLS = RawKind(
+    26,
+    "api_calls",
+    "Host calls that launch, copy, set or wait, by thread and start within a block.",
+    (
+        RawColumn("thread", Encoding.DELTA, "operating system thread id"),
+        RawColumn("api", Encoding.PLAIN, "0 runtime, 1 driver"),
+        RawColumn("name_id", Encoding.PLAIN, "string id of the call's name"),
+        RawColumn("correlation", Encoding.DELTA, "id shared with what it launched"),
+        _GAP,
+        _DUR,
+    ),
+)
+GPU_SYNCS = RawKind(
+    27,
+    "gpu_syncs",
+    "Synchronisations as CUPTI reports them.",
+    (
+        RawColumn("type", Encoding.PLAIN, "CUpti_ActivitySynchronizationType"),
+        RawColumn("context", Encoding.PLAIN, "CUPTI's id of the context"),
+        RawColumn("stream", Encoding.ZIGZAG, "CUPTI's id of the stream, -1 for all"),
+        RawColumn("correlation", Encoding.DELTA, "id shared with the call"),
+        RawColumn("start_ns", Encoding.DELTA, "CLOCK_MONOTONIC"),
+        _DUR,
+    ),
+)
+GPU_OVERHEADS = RawKind(
+    28,
+    "gpu_overheads",
+    "Time that CUPTI and the driver say they took from the program.",
+    (
+        RawColumn("overhead_kind", Encoding.PLAIN, "CUpti_ActivityOverheadKind"),
+        RawColumn("thread", Encoding.DELTA, "operating system thread id, 0 if it is no thread's"),
+        RawColumn("start_ns", Encoding.DELTA, "CLOCK_MONOTONIC"),
+        _DUR,
+    ),
+)
+
 RAW_KINDS: tuple[RawKind, ...] = (
     META,
     STRINGS,
@@ -159,6 +296,15 @@ RAW_KINDS: tuple[RawKind, ...] = (
     SAMPLES,
     DROPS,
     CAPTURE,
+    GPU_TRACKS,
+    GPU_SIGNATURES,
+    KERNELS,
+    GRAPH_RUNS,
+    MEMCPYS,
+    MEMSETS,
+    API_CALLS,
+    GPU_SYNCS,
+    GPU_OVERHEADS,
 )
 
 

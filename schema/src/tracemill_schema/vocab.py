@@ -149,6 +149,16 @@ class DropReason(StrEnum):
     """An event kind Tracemill does not store (flow arrows, counters and the like)."""
     UNREADABLE_FILE = "unreadable_file"
     """A whole file of the job could not be read."""
+    CUPTI_DROPPED = "cupti_dropped"
+    """CUPTI had no room for a GPU record, as it says itself."""
+    GPU_BUFFER_FULL = "gpu_buffer_full"
+    """Records came faster than they could be written; whole buffers were given up."""
+    GPU_NO_TIME = "gpu_no_time"
+    """A GPU record without start, or with an end before its start."""
+    GPU_UNFINISHED = "gpu_unfinished"
+    """GPU work had not ended when its record was asked for the last time."""
+    FOREIGN_CLOCK = "foreign_clock"
+    """A GPU record in the clock of another profiler of the process."""
 
     @property
     def loses_event(self) -> bool:
@@ -168,5 +178,9 @@ _LOSING = frozenset(
         DropReason.BAD_TIME,
         DropReason.NEGATIVE_DURATION,
         DropReason.UNREADABLE_FILE,
+        DropReason.CUPTI_DROPPED,
+        DropReason.GPU_BUFFER_FULL,
+        DropReason.GPU_NO_TIME,
+        DropReason.FOREIGN_CLOCK,
     }
 )

@@ -21,6 +21,15 @@ enum class Kind : std::uint16_t {
   kSamples = 6,
   kDrops = 7,
   kCapture = 8,
+  kGpuTracks = 20,
+  kGpuSignatures = 21,
+  kKernels = 22,
+  kGraphRuns = 23,
+  kMemcpys = 24,
+  kMemsets = 25,
+  kApiCalls = 26,
+  kGpuSyncs = 27,
+  kGpuOverheads = 28,
 };
 
 // clock: monotonic_ns, realtime_ns, tsc
@@ -41,6 +50,33 @@ constexpr Encoding kDropsEncodings[] = {Encoding::kPlain, Encoding::kPlain};
 // capture: time_ns, state
 constexpr std::size_t kCaptureColumns = 2;
 constexpr Encoding kCaptureEncodings[] = {Encoding::kDelta, Encoding::kPlain};
+// gpu_tracks: track_id, device, context, stream
+constexpr std::size_t kGpuTracksColumns = 4;
+constexpr Encoding kGpuTracksEncodings[] = {Encoding::kDelta, Encoding::kPlain, Encoding::kPlain, Encoding::kPlain};
+// gpu_signatures: signature_id, name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers, static_shared_bytes, dynamic_shared_bytes
+constexpr std::size_t kGpuSignaturesColumns = 11;
+constexpr Encoding kGpuSignaturesEncodings[] = {Encoding::kDelta, Encoding::kPlain, Encoding::kPlain, Encoding::kPlain, Encoding::kPlain, Encoding::kPlain, Encoding::kPlain, Encoding::kPlain, Encoding::kPlain, Encoding::kPlain, Encoding::kPlain};
+// kernels: track_id, signature_id, correlation, gap_ns, dur_delta_ns, graph_node
+constexpr std::size_t kKernelsColumns = 6;
+constexpr Encoding kKernelsEncodings[] = {Encoding::kDelta, Encoding::kPlain, Encoding::kDelta, Encoding::kZigzag, Encoding::kZigzag, Encoding::kPlain};
+// graph_runs: track_id, graph_id, correlation, gap_ns, dur_ns
+constexpr std::size_t kGraphRunsColumns = 5;
+constexpr Encoding kGraphRunsEncodings[] = {Encoding::kDelta, Encoding::kPlain, Encoding::kDelta, Encoding::kZigzag, Encoding::kPlain};
+// memcpys: track_id, copy_kind, src_kind, dst_kind, peer, bytes, correlation, gap_ns, dur_ns
+constexpr std::size_t kMemcpysColumns = 9;
+constexpr Encoding kMemcpysEncodings[] = {Encoding::kDelta, Encoding::kPlain, Encoding::kPlain, Encoding::kPlain, Encoding::kPlain, Encoding::kPlain, Encoding::kDelta, Encoding::kZigzag, Encoding::kPlain};
+// memsets: track_id, memory_kind, value, bytes, correlation, gap_ns, dur_ns
+constexpr std::size_t kMemsetsColumns = 7;
+constexpr Encoding kMemsetsEncodings[] = {Encoding::kDelta, Encoding::kPlain, Encoding::kPlain, Encoding::kPlain, Encoding::kDelta, Encoding::kZigzag, Encoding::kPlain};
+// api_calls: thread, api, name_id, correlation, gap_ns, dur_ns
+constexpr std::size_t kApiCallsColumns = 6;
+constexpr Encoding kApiCallsEncodings[] = {Encoding::kDelta, Encoding::kPlain, Encoding::kPlain, Encoding::kDelta, Encoding::kZigzag, Encoding::kPlain};
+// gpu_syncs: type, context, stream, correlation, start_ns, dur_ns
+constexpr std::size_t kGpuSyncsColumns = 6;
+constexpr Encoding kGpuSyncsEncodings[] = {Encoding::kPlain, Encoding::kPlain, Encoding::kZigzag, Encoding::kDelta, Encoding::kDelta, Encoding::kPlain};
+// gpu_overheads: overhead_kind, thread, start_ns, dur_ns
+constexpr std::size_t kGpuOverheadsColumns = 4;
+constexpr Encoding kGpuOverheadsEncodings[] = {Encoding::kPlain, Encoding::kDelta, Encoding::kDelta, Encoding::kPlain};
 
 enum class Metric : std::uint32_t {
   kCpuBusyNs = 1,
@@ -59,6 +95,20 @@ enum class Metric : std::uint32_t {
   kProcessWriteBytes = 14,
   kRecorderCpuNs = 15,
   kRecorderWrittenBytes = 16,
+  kGpuBusyPercent = 40,
+  kGpuMemoryBusyPercent = 41,
+  kGpuMemoryUsedBytes = 42,
+  kGpuMemoryTotalBytes = 43,
+  kGpuPowerMw = 44,
+  kGpuEnergyMj = 45,
+  kGpuSmClockMhz = 46,
+  kGpuMemoryClockMhz = 47,
+  kGpuTemperatureC = 48,
+  kGpuThrottleReasons = 49,
+  kGpuPcieTransmitBytes = 50,
+  kGpuPcieReceiveBytes = 51,
+  kGpuNvlinkTransmitBytes = 52,
+  kGpuNvlinkReceiveBytes = 53,
 };
 
 namespace drop_reason {
@@ -80,6 +130,11 @@ constexpr char kDuplicateId[] = "duplicate_id";
 constexpr char kUnlinked[] = "unlinked";
 constexpr char kNotUsed[] = "not_used";
 constexpr char kUnreadableFile[] = "unreadable_file";
+constexpr char kCuptiDropped[] = "cupti_dropped";
+constexpr char kGpuBufferFull[] = "gpu_buffer_full";
+constexpr char kGpuNoTime[] = "gpu_no_time";
+constexpr char kGpuUnfinished[] = "gpu_unfinished";
+constexpr char kForeignClock[] = "foreign_clock";
 }  // namespace drop_reason
 
 namespace end_reason {
