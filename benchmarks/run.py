@@ -4,8 +4,8 @@
     .venv/bin/python benchmarks/run.py raw_bytes  the named ones
 
 Each benchmark prints a table with Tracemill's figure next to its peers', measured in the same run,
-and writes the same as JSON to benchmarks/results/<name>.json. Peers are installed into environments of
-their own under benchmarks/.peers on first use.
+and writes the same as JSON to benchmarks/results/<name>.json. Peers are installed into
+environments of their own under benchmarks/.peers on first use.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def convert(
     drops = DropCounter()
     recording = _read(item, store, drops, progress)
     offset_ns, spread_ns = _clock_offset(recording.clocks)
-    finished = "end_reason" in recording.meta
+    finished = recording.meta.get("end_reason") is not None
     annotations = _annotations(recording, finished, drops)
     samples = _samples(recording)
     annotation_table = _annotation_table(item, annotations, recording.names, offset_ns, drops)
