@@ -29,7 +29,7 @@ step() {
   printf '%s' "$now" > "$stamps/$name"
 }
 
-pip() { "$venv/bin/python" -m pip install -q -c constraints.txt "$@"; }
+pip() { "$venv/bin/python" -m pip install -qq -c constraints.txt "$@"; }
 
 python_parts() {
   pip -r requirements-dev.txt
