@@ -84,3 +84,12 @@ def test_no_source_sets_markup() -> None:
     assert len(sources) > 20
     for path in sources:
         assert not re.search(r"\{@html|innerHTML|document\.write|eval\(", path.read_text()), path
+
+
+def test_the_lock_file_holds_everything_it_names() -> None:
+    """Else ``npm ci`` refuses it; npm leaves out optional packages that it could not find."""
+    packages = json.loads((WEB / "package-lock.json").read_text())["packages"]
+    held = {path.rpartition("node_modules/")[2] for path in packages}
+    for path, package in packages.items():
+        named = {**package.get("dependencies", {}), **package.get("optionalDependencies", {})}
+        assert set(named) <= held, path
