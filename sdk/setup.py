@@ -15,7 +15,7 @@ from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).resolve().parent
 NATIVE = Path("native")
-SOURCES = sorted(str(path.relative_to(HERE)) for path in (HERE / NATIVE).glob("*.cpp"))
+SOURCES = sorted(str(path.relative_to(HERE)) for path in (HERE / NATIVE).rglob("*.cpp"))
 HEADERS = sorted(str(path.relative_to(HERE)) for path in (HERE / NATIVE).rglob("*.hpp"))
 PTH = "tracemill_autostart.pth"
 # One line, run by `site` at every start of Python: it must cost nothing and never fail.

@@ -8,11 +8,17 @@
 
 namespace tracemill {
 
-enum class Drop : unsigned { kRingFull, kByteBudget, kStepLimit, kDiskFull, kNameLimit, kUnfinished };
-constexpr std::array<const char*, 6> kDropWords = {
+enum class Drop : unsigned {
+  kRingFull, kByteBudget, kStepLimit, kDiskFull, kNameLimit, kUnfinished, kCuptiDropped,
+  kGpuBufferFull, kGpuNoTime, kGpuUnfinished, kForeignClock,
+};
+constexpr std::array<const char*, 11> kDropWords = {
     schema::drop_reason::kRingFull, schema::drop_reason::kByteBudget,
     schema::drop_reason::kStepLimit, schema::drop_reason::kDiskFull,
-    schema::drop_reason::kNameLimit, schema::drop_reason::kUnfinished};
+    schema::drop_reason::kNameLimit, schema::drop_reason::kUnfinished,
+    schema::drop_reason::kCuptiDropped, schema::drop_reason::kGpuBufferFull,
+    schema::drop_reason::kGpuNoTime, schema::drop_reason::kGpuUnfinished,
+    schema::drop_reason::kForeignClock};
 
 class DropCounters {
  public:

@@ -35,12 +35,15 @@ PyObject* start(PyObject*, PyObject* arguments) {
   const char* node_folder = nullptr;
   const char* meta = nullptr;
   const char* lock_path = nullptr;
-  long long flush_ms, cpu_ms, cpu_s, ring, rotate_bytes, rotate_s, max_steps, max_bytes, retry_ms;
+  long long flush_ms, cpu_ms, cpu_s, ring, rotate_bytes, rotate_s, max_steps, max_bytes, retry_ms, buffer_bytes, nvml_ms;
+  int gpu, graph_nodes;
+  const char* cupti_path = nullptr;
   PyObject* schedule = nullptr;
   RecorderOptions options;
-  if (!PyArg_ParseTuple(arguments, "sssLLLLLLLLLO", &node_folder, &meta, &lock_path, &flush_ms,
+  if (!PyArg_ParseTuple(arguments, "sssLLLLLLLLLOppLsL", &node_folder, &meta, &lock_path, &flush_ms,
                         &cpu_ms, &cpu_s, &ring, &rotate_bytes, &rotate_s, &max_steps, &max_bytes,
-                        &retry_ms, &schedule)) {
+                        &retry_ms, &schedule, &gpu, &graph_nodes, &buffer_bytes, &cupti_path,
+                        &nvml_ms)) {
     return nullptr;
   }
   if (schedule != Py_None) {
@@ -64,6 +67,11 @@ PyObject* start(PyObject*, PyObject* arguments) {
   options.rules.max_steps = max_steps;
   options.max_bytes = max_bytes;
   options.retry_ns = retry_ms * kNsPerMs;
+  options.gpu.enabled = gpu != 0;
+  options.gpu.graph_nodes = graph_nodes != 0;
+  options.gpu.buffer_bytes = buffer_bytes;
+  options.gpu.cupti_path = cupti_path;
+  options.nvml_interval_ns = gpu != 0 ? nvml_ms * kNsPerMs : 0;
   return without_gil([&] { return start_recording(options); });
 }
 

@@ -16,6 +16,7 @@
 #include "block.hpp"
 #include "codec.hpp"
 #include "notices.hpp"
+#include "nvml/nvml.hpp"
 #include "sampler.hpp"
 #include "segment_writer.hpp"
 #include "termination.hpp"
@@ -69,6 +70,8 @@ class Session {
   std::int64_t next_poll_ns() const;
 
   Sampler sampler_;
+  cupti::GpuSource gpu_;
+  nvml::NvmlSource nvml_;
   std::vector<Source*> sources_;
   std::thread thread_;
   std::atomic<bool> stop_{false};
@@ -103,7 +106,10 @@ Session::Session(const RecorderOptions& session_options, WriterOptions writer_op
       sampler_({session_options.cpu_interval_ns, session_options.cpu_duration_ns,
                 session_options.lock_path,
                 [this, written_before] { return written_before + writer.written_bytes(); }}),
-      sources_{&annotations(), &sampler_} {
+      gpu_(session_options.gpu, annotations().strings(), annotations().drops()),
+      nvml_({session_options.nvml_interval_ns, session_options.cpu_duration_ns,
+             session_options.lock_path.empty() ? "" : session_options.lock_path + "-gpu"}),
+      sources_{&annotations(), &sampler_, &gpu_, &nvml_} {
   annotations().configure(options.rules, static_cast<std::uint64_t>(options.ring_events),
                           options.flush_ns, clock);
 }
@@ -191,10 +197,13 @@ void Session::flush() {
   if (writer.budget_used_up() && limited_by_ == nullptr) {
     annotations().limit(Drop::kByteBudget);
     sampler_.stop();
+    gpu_.stop();
+    nvml_.stop();
     note_limit(schema::end_reason::kByteBudget);
     annotations().drain(writer);
   }
   if (limited_by_ == nullptr && annotations().limited_by() != nullptr) {
+    gpu_.stop();
     note_limit(annotations().limited_by());
   }
   writer.write_drops();

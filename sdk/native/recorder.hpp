@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "annotations.hpp"
+#include "cupti/gpu_source.hpp"
 
 namespace tracemill {
 
@@ -20,6 +21,8 @@ struct RecorderOptions {
   std::int64_t rotate_ns = 0;
   std::int64_t max_bytes = 0;
   std::int64_t retry_ns = 0;
+  cupti::GpuOptions gpu;
+  std::int64_t nvml_interval_ns = 0;
   CaptureRules rules;
 };
 

@@ -20,7 +20,7 @@ _STRICT = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", 
 
 
 def _core_sources() -> list[str]:
-    return sorted(str(p) for p in _NATIVE.glob("*.cpp") if p.name not in _PYTHON_SHIM)
+    return sorted(str(p) for p in _NATIVE.rglob("*.cpp") if p.name not in _PYTHON_SHIM)
 
 
 @pytest.mark.slow
@@ -43,7 +43,7 @@ def test_the_core_compiles_strictly_and_passes_its_checks(tmp_path: Path) -> Non
 
 
 def test_the_core_knows_nothing_of_python() -> None:
-    for path in [*_NATIVE.glob("*.hpp"), *_NATIVE.glob("*.cpp")]:
+    for path in [*_NATIVE.rglob("*.hpp"), *_NATIVE.rglob("*.cpp")]:
         if path.name in _PYTHON_SHIM or path.name == "python_range.hpp":
             continue
         assert not re.search(r"#include\s*<Python\.h>|\bPy[A-Z_]", path.read_text()), path.name

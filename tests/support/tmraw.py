@@ -65,6 +65,8 @@ class Segment:
     metas: list[dict[str, Any]] = field(default_factory=list)
     strings: dict[int, str] = field(default_factory=dict)
     rows: dict[str, list[Row]] = field(default_factory=dict)
+    parts: dict[str, list[list[Row]]] = field(default_factory=dict)
+    """The same rows, block by block."""
     snapshots: list[list[Row]] = field(default_factory=list)
     tail_bytes: int = 0
     """Bytes behind the last whole block."""
@@ -130,6 +132,7 @@ def read_bytes(content: bytes) -> Segment:
             kind = kinds[block.kind]
             rows = _rows(block, kind["columns"])
             segment.rows.setdefault(kind["name"], []).extend(rows)
+            segment.parts.setdefault(kind["name"], []).append(rows)
             if kind["name"] == "open_annotations":
                 segment.snapshots.append(rows)
     return segment

@@ -34,6 +34,11 @@ def start(
     max_bytes: int,
     retry_ms: int,
     schedule: tuple[int, int, int, int] | None,
+    gpu: bool,
+    gpu_graph_nodes: bool,
+    gpu_buffer_bytes: int,
+    cupti_path: str,
+    nvml_ms: int,
     /,
 ) -> bool: ...
 def stop(reason: str, json_members: str, /) -> bool: ...

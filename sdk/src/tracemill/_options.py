@@ -20,6 +20,8 @@ _LIMITS = {
     "ring_events": (16, 2**24),
     "rotate_bytes": (0, 2**62),
     "rotate_s": (0, 10**9),
+    "gpu_buffer_bytes": (2**22, 2**36),
+    "nvml_interval_ms": (0, 3_600_000),
 }
 _MIN_CPU_INTERVAL_MS = 10
 

@@ -46,6 +46,11 @@ def start(given: dict[str, Any]) -> None:
         options["max_bytes"],
         RETRY_MS,
         schedule.as_tuple() if schedule is not None else None,
+        options["gpu"],
+        options["gpu_graph_nodes"],
+        options["gpu_buffer_bytes"],
+        options["cupti_path"] or "",
+        options["nvml_interval_ms"],
     ):
         return
     _set_exit_hooks()
