@@ -118,3 +118,24 @@ def test_broken_events_anywhere(chunk_bytes: int) -> None:
     assert {str(r): n for r, n in drops.counts.items()} == {"bad_json": 4}
     assert splitter.elements == 44
     assert splitter.trailer == b', "x": 1}'
+
+
+@pytest.mark.parametrize("cut", ["}]", "}]}", "} ] }", "}, {", "[]"])
+@pytest.mark.parametrize("bare", [True, False])
+def test_a_cut_in_a_text_behind_something_like_the_end(cut: str, bare: bool) -> None:
+    whole = b'{"ph": "X", "name": "a", "ts": 1, "dur": 1}, '
+    text = whole * 3 + b'{"ph": "X", "name": "b' + cut.encode()
+
+    splitter, found, drops = _split(text, 50, bare=bare)
+
+    assert [event.name for event in found] == ["a"] * 3
+    assert {str(r): n for r, n in drops.counts.items()} == {"truncated": 1}
+    assert splitter.elements == 4
+
+
+def test_an_unreadable_last_event_does_not_hide_what_follows_the_array() -> None:
+    text = b'{"ph": "X", "name": "a", "ts": 1, "dur": 1}, {"ph": "X", "name": x"b}], "x": 1}'
+    splitter, found, drops = _split(text, 1 << 20)
+    assert len(found) == 1
+    assert {str(r): n for r, n in drops.counts.items()} == {"bad_json": 1}
+    assert (splitter.elements, splitter.trailer) == (2, b', "x": 1}')

@@ -17,10 +17,10 @@ SPACE = b" \t\r\n"
 _DECODE_ERRORS = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
-def decode_events(text: bytes) -> list[Any] | None:
+def decode_events(text: bytes | memoryview) -> list[Any] | None:
     """Decode events that are separated by commas; None if that is not what ``text`` is."""
     try:
-        return EVENTS_DECODER.decode(b"[" + text + b"]")
+        return EVENTS_DECODER.decode(b"".join((b"[", text, b"]")))
     except _DECODE_ERRORS:
         return None
 
@@ -29,9 +29,9 @@ class Repair:
     """Goes through the segments of a buffer, each of which should be one event.
 
     Good runs of segments are found by halving. ``events`` are those that could be read,
-    ``elements`` counts all, ``resume`` is the position up to which the buffer was dealt with (the
-    event there may just be incomplete), ``array_end`` the place of the array's closing bracket if
-    it was met.
+    ``elements`` counts all, ``resume`` is the position up to which the buffer was dealt with;
+    ``incomplete`` says that the event there does not end in the buffer; ``array_end`` is the place
+    of the array's closing bracket if it was met.
     """
 
     def __init__(self, buffer: bytes, position: int, drops: DropCounter) -> None:
@@ -39,7 +39,7 @@ class Repair:
         self.elements = 0
         self.resume = 0
         self.array_end: int | None = None
-        self._incomplete = False
+        self.incomplete = False
         self._all: Sequence[tuple[int, int]] = ()
         self._buffer = buffer
         self._position = position
@@ -53,7 +53,7 @@ class Repair:
     def _run(self, segments: Sequence[tuple[int, int]]) -> None:
         while segments and segments[0][1] <= self.resume:
             segments = segments[1:]
-        if not segments or self._incomplete or self.array_end is not None:
+        if not segments or self.incomplete or self.array_end is not None:
             return
         start, end = max(segments[0][0], self.resume), segments[-1][1]
         if start == segments[0][0] and self._decode(start, end):
@@ -67,7 +67,7 @@ class Repair:
 
     def _single(self, start: int, end: int) -> None:
         """Read what stands between ``start`` and ``end``: one event, or several ill-divided."""
-        while self.array_end is None and not self._incomplete:
+        while self.array_end is None and not self.incomplete:
             while start < end and self._buffer[start] in b" \t\r\n,":
                 start += 1
             if start >= end:
@@ -102,7 +102,7 @@ class Repair:
             if following in (b",", b"]", b"") and self._read(start, alone):
                 return alone
         if alone is None and not self._any_event(end):
-            self._incomplete = True
+            self.incomplete = True
             return start
         self._bad(start, "not valid JSON")
         return end

@@ -85,13 +85,14 @@ class EventSplitter:
 
     def _some(self) -> list[Any]:
         """Decode the whole events in the buffer and keep the rest of it."""
-        cut = self._last_border()
-        events = None if cut is None else decode_events(self._buffer[:cut])
-        if cut is not None and events is not None:
-            self.elements += len(events)
-            self._consume(cut)
-            return events
-        if cut is None and len(self._buffer) <= MAX_EVENT_BYTES:
+        border = self._last_border()
+        if border is not None:
+            events = decode_events(memoryview(self._buffer)[: border.start() + 1])
+            if events is not None:
+                self.elements += len(events)
+                self._consume(border.end())
+                return events
+        elif len(self._buffer) <= MAX_EVENT_BYTES:
             return []
         segments = _segments(self._buffer)
         repaired = self._repair(segments[:-1])
@@ -100,13 +101,13 @@ class EventSplitter:
             self._skipping = True
         return repaired
 
-    def _last_border(self) -> int | None:
-        """Position behind the last event that another one follows."""
+    def _last_border(self) -> re.Match[bytes] | None:
+        """Find the border between the last event that another one follows, and that one."""
         low = max(len(self._buffer) - (64 << 10), 0)
         borders = list(_BORDER.finditer(self._buffer, low)) or list(_BORDER.finditer(self._buffer))
         if not borders:
             borders = list(_ANY_BORDER.finditer(self._buffer))
-        return borders[-1].start() + 1 if borders else None
+        return borders[-1] if borders else None
 
     def _skip(self) -> list[Any]:
         """Look for the next event behind one that was too long."""
@@ -123,18 +124,32 @@ class EventSplitter:
         end = self._array_end()
         if end is not None and not self._skipping:
             events = decode_events(self._buffer[:end].rstrip(b" \t\r\n,"))
-            if events is not None:
-                self.elements += len(events)
-            else:
-                segments = _segments(self._buffer[:end])
-                events = self._repair(segments, consume=False)
-            if not self._ended:
-                self._end(end)
+            if events is None:
+                return self._repair_to(end)
+            self.elements += len(events)
+            self._end(end)
             return events
         if self._skipping:
             return []
         repaired = self._repair(_segments(self._buffer)[:-1])
         return repaired if self._ended else repaired + self._tail()
+
+    def _repair_to(self, end: int) -> list[Any]:
+        """Repair the last events, of an array that seems to be closed at ``end``.
+
+        If the last one does not end there, the bracket may stand in a text that the end of the file
+        cuts off; keys that follow it show that it does not.
+        """
+        repair = Repair(self._buffer, self._position, self._drops)
+        repair.segments(_segments(self._buffer[:end]))
+        self.elements += repair.elements
+        if repair.incomplete and b'"' not in self._buffer[end:]:
+            self._consume(repair.resume)
+            return repair.events + self._tail()
+        if repair.incomplete:
+            self._lose(DropReason.BAD_JSON, "the last event is not valid JSON")
+        self._end(end if repair.array_end is None else repair.array_end)
+        return repair.events
 
     def _tail(self) -> list[Any]:
         """Read the last event of a file that does not end as it should."""
@@ -157,13 +172,13 @@ class EventSplitter:
             self._lose(DropReason.TRUNCATED, "the file ends here")
         return repair.events
 
-    def _repair(self, segments: list[tuple[int, int]], *, consume: bool = True) -> list[Any]:
+    def _repair(self, segments: list[tuple[int, int]]) -> list[Any]:
         repair = Repair(self._buffer, self._position, self._drops)
         repair.segments(segments)
         self.elements += repair.elements
         if repair.array_end is not None:
             self._end(repair.array_end)
-        elif consume:
+        else:
             self._consume(repair.resume)
         return repair.events
 
