@@ -76,9 +76,24 @@ def test_every_table_column_option_metric_and_reason_is_documented() -> None:
 
 def test_raw_ids_are_unique_and_frozen() -> None:
     assert {kind.name: kind.id for kind in raw.RAW_KINDS} == {
-        "meta": 1, "strings": 2, "clock": 3, "annotations": 4, "open_annotations": 5, "samples": 6,
-        "drops": 7, "capture": 8,
-    }  # fmt: skip
+        "meta": 1,
+        "strings": 2,
+        "clock": 3,
+        "annotations": 4,
+        "open_annotations": 5,
+        "samples": 6,
+        "drops": 7,
+        "capture": 8,
+        "gpu_tracks": 20,
+        "gpu_signatures": 21,
+        "kernels": 22,
+        "graph_runs": 23,
+        "memcpys": 24,
+        "memsets": 25,
+        "api_calls": 26,
+        "gpu_syncs": 27,
+        "gpu_overheads": 28,
+    }
     assert raw.FRAME.size == 48
     assert len({metric.id for metric in metrics.METRICS}) == len(metrics.METRICS)
 
