@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import tracemill
 
+from tests.sdk.fake_cuda.build import build
 from tests.support import tmraw
 
 
@@ -45,3 +46,9 @@ def recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Record
         monkeypatch.delenv(name, raising=False)
     yield Recorder(tmp_path / "store")
     tracemill.stop()
+
+
+@pytest.fixture(scope="session")
+def fakes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the stand-ins for the CUDA libraries."""
+    return build(tmp_path_factory.mktemp("fake_cuda"))

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.sdk.fake_cuda.build import build
+from tests.sdk.fake_cuda.run import record, record_all, record_with
 from tests.support import gpu, tmraw
-from tests.support.recording import run
-
-ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ here")
-
-PROLOGUE = """
-import json, os, random, sys, threading, time
-import tracemill
-from tests.sdk.fake_cuda.driver import *
-def start(**options):
-    tracemill.start(flush_interval_ms=20, cpu_interval_ms=0, max_steps=0, **options)
-"""
 
 # CUDA release: CUPTI version and bytes of kernel, copy, set, graph, sync, overhead records.
 VERSIONS = {
@@ -43,20 +30,6 @@ VERSIONS = {
     "13.5": (130500, 248, 112, 104, 56, 56, 56),
 }
 OURS_IS_SAFE = {"11.7", "11.8", "12.1", "12.4", "13.1", "13.2", "13.3", "13.4", "13.5"}
-
-
-@pytest.fixture(scope="session")
-def fakes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("fake_cuda"))
-
-
-def record(folder: Path, fakes: Path, code: str, **env: str) -> tuple[Any, tmraw.Segment]:
-    """Run a script with the stand-ins; return the process and the only segment."""
-    python_path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = run(
-        folder, PROLOGUE + code, FAKE_CUDA=str(fakes), PYTHONPATH=python_path.rstrip(":"), **env
-    )
-    return done, tmraw.read_one(folder / "store")
 
 
 ONE_OF_EACH = """
@@ -152,10 +125,6 @@ def test_records_of_every_cuda_release(release: str, tmp_path: Path, fakes: Path
 def _realtime_ahead(segment: tmraw.Segment) -> int:
     clock = segment.rows["clock"][0]
     return clock["realtime_ns"] - clock["monotonic_ns"]
-
-
-def record_with(folder: Path, fakes: Path, code: str, *arguments: str) -> tuple[Any, tmraw.Segment]:
-    return record(folder, fakes, f"sys.argv[1:] = {list(arguments)!r}\n" + code)
 
 
 def test_unfinished_untimed_and_foreign_records_are_counted(tmp_path: Path, fakes: Path) -> None:
@@ -255,9 +224,7 @@ for i in range(30):
     f.wait_flushes(1)
 tracemill.stop()
 """
-    python_path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(":")
-    run(tmp_path, PROLOGUE + code, FAKE_CUDA=str(fakes), PYTHONPATH=python_path)
-    segments = tmraw.read_all(tmp_path / "store")
+    _, segments = record_all(tmp_path, fakes, code)
     assert len(segments) > 2
     found = [row for segment in segments for row in gpu.kernels(segment)]
     assert [segment.drops() for segment in segments] == [{}] * len(segments)

@@ -208,8 +208,8 @@ def test_names_beyond_the_table_are_dropped_and_counted(tmp_path: Path) -> None:
     segment = tmraw.read_one(tmp_path)
     assert segment.drops() == drops
     kept = len(segment.rows["annotations"])
-    # 65,536 names less "step" and the six drop reasons, which the recorder holds; n5 once more.
-    assert kept == 65_529 + 1
+    # 65,536 names less "step" and the eleven drop reasons, which the recorder holds; n5 once more.
+    assert kept == 65_524 + 1
     assert drops == {"name_limit": 70_000 + 3 - kept}
 
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kWaitPollNs = 50'000'000;
 constexpr std::int64_t kReadPollNs = 100'000'000;
 constexpr std::size_t kRowsBeforeFlush = 131'072;
-constexpr int kAttachTries = 100;
+constexpr int kAttachTries = 20;
 constexpr int kSystemThreadIds = 1;
 constexpr std::uint32_t kForced = 1;
 // A buffer may be refused from this version on (CUDA 12.9).
