@@ -1,9 +1,11 @@
 """What an annotation costs the thread that makes it, beside peers measured in the same run.
 
-python benchmarks/annotation_cost.py [--json FILE]
+python benchmarks/annotation_cost.py [--json FILE] [--here]
 
-Peers: nvtx (PyPI) and torch's record_function, each if it can be imported. Figures are medians over
-rounds of the thread's CPU time per annotation; the cost of the empty loop is included.
+Peers: nvtx and PyTorch's record_function, from PyPI in an environment of their own, where
+Tracemill's recorder is installed too and the measuring runs. ``--here`` measures in the present
+environment with the peers it has. Figures are medians over rounds of the thread's CPU time per
+annotation; the cost of the empty loop is included.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ import argparse
 import importlib
 import json
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,6 +26,7 @@ import tracemill
 
 CALLS = 20_000
 ROUNDS = 25
+PEERS = ("numpy==2.4.6", "nvtx==0.2.17", "torch==2.13.0")
 TARGETS_NS = {"tracemill begin + end": 110, "tracemill with annotate(name)": 260}
 
 
@@ -116,11 +121,22 @@ def measure() -> dict[str, Any]:
     }
 
 
+def _in_peers_environment() -> int:
+    """Run this file again where the peers are and return its exit code."""
+    from peers import environment
+
+    python = environment("annotations", PEERS, own=["./sdk"])
+    return subprocess.run([str(python), __file__, "--here", *sys.argv[1:]], check=False).returncode
+
+
 def main() -> None:
     """Measure, print the table and the JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, help="also write the result to this file")
+    parser.add_argument("--here", action="store_true", help="do not make an environment for peers")
     arguments = parser.parse_args()
+    if not arguments.here:
+        sys.exit(_in_peers_environment())
     result = measure()
     print(f"{'annotation':36} {'median':>8} {'best':>8} {'reach':>8}   ns, thread CPU time")
     for name, figures in result["cases"].items():
