@@ -35,9 +35,7 @@ def begin(store: Store, job: str) -> None:
     store.delete_prefix(layout.job_prefix(job))
 
 
-def finish(
-    store: Store, job: str, known: JobFacts, progress: Progress = no_progress
-) -> JobOutcome:
+def finish(store: Store, job: str, known: JobFacts, progress: Progress = no_progress) -> JobOutcome:
     """Write findings, the jobs row, the report and, last, the manifest of an assembled job."""
     progress("report", -1.0)
     job_row, verdict = finish_job(store, job, known.facts)
