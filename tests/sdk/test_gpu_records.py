@@ -44,10 +44,10 @@ f.attach()
 own = f.calls(b"cuptiActivityRegisterTimestampCallback") > 0
 t = time.monotonic_ns() if own else time.time_ns()
 f.call(0, RUNTIME, LAUNCH_KERNEL, t + 100, t + 350, 4242, 11)
-f.launch(t + 1000, t + 3500, correlation=11)
+f.launch(t + 1000, t + 3500, correlation=11, name=b"_Z4gemmPfi")
 f.launch(t + 4000, t + 6400, correlation=12, name=b"relu", shape=(7, 6, 5, 4, 3, 2), registers=8,
          static=0, dynamic=99, stream=20, device=1, context=3)
-f.launch(t + 3600, t + 6200, correlation=13)
+f.launch(t + 3600, t + 6200, correlation=13, name=b"_Z4gemmPfi")
 f.copy(0, MEMCPY, t + 7000, t + 8000, 0, 1, 7, HTOD, 1 << 33, 0, 14)
 f.copy(0, PEER, t + 8000, t + 8500, 0, 1, 7, 0x03030A, 4096, 1, 15)
 f.set(0, t + 9000, t + 9010, 0, 1, 7, 255, 64, 3, 16)
@@ -81,8 +81,8 @@ def test_records_of_every_cuda_release(release: str, tmp_path: Path, fakes: Path
          r["context"], r["stream"])
         for r in found
     ] == [
-        ("gemm", 1000, 2500, 11, gemm, 0, 1, 7),
-        ("gemm", 3600, 2600, 13, gemm, 0, 1, 7),
+        ("gemm(float*, int)", 1000, 2500, 11, gemm, 0, 1, 7),
+        ("gemm(float*, int)", 3600, 2600, 13, gemm, 0, 1, 7),
         ("relu", 4000, 2400, 12, (7, 6, 5, 4, 3, 2, 8, 0, 99), 1, 3, 20),
     ]  # fmt: skip
     (call,) = gpu.calls(segment)

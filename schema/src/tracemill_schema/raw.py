@@ -177,7 +177,7 @@ GPU_SIGNATURES = RawKind(
     "kernel that uses its id.",
     (
         RawColumn("signature_id", Encoding.DELTA, "id within the process"),
-        RawColumn("name_id", Encoding.PLAIN, "string id of the kernel's name as CUPTI gives it"),
+        RawColumn("name_id", Encoding.PLAIN, "string id of the kernel's name, demangled"),
         RawColumn("grid_x", Encoding.PLAIN, "grid size in blocks"),
         RawColumn("grid_y", Encoding.PLAIN, "grid size in blocks"),
         RawColumn("grid_z", Encoding.PLAIN, "grid size in blocks"),

@@ -1,6 +1,10 @@
 #include "cupti/signatures.hpp"
 
+#include <cxxabi.h>
+
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 
 #include "cupti/records.hpp"
@@ -21,10 +25,16 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
 
 std::uint32_t SignatureTable::name_id(const char* name) {
   if (name == nullptr) return strings_.intern("(no name)");
-  const std::size_t length = std::strlen(name);
-  if (length <= kMaxNameBytes) return strings_.intern({name, length});
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> plain(
+      abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
+  // A C function's name may look like a mangled type ("f" would be float).
+  const bool mangled = std::strncmp(name, "_Z", 2) == 0 && status == 0 && plain != nullptr;
+  const char* text = mangled ? plain.get() : name;
+  const std::size_t length = std::strlen(text);
+  if (length <= kMaxNameBytes) return strings_.intern({text, length});
   // Templates give names of any length; the beginning says what the kernel is.
-  return strings_.intern(std::string(name, kMaxNameBytes - sizeof kCut + 1) + kCut);
+  return strings_.intern(std::string(text, kMaxNameBytes - sizeof kCut + 1) + kCut);
 }
 
 std::uint32_t SignatureTable::intern(const std::uint8_t* record) {
@@ -49,12 +59,9 @@ std::uint32_t SignatureTable::intern(const std::uint8_t* record) {
       continue;
     }
     // A module that was loaded since may have put another name at the same address.
-    const std::string_view text = strings_.text(known.name_id);
-    const bool same = name == nullptr || text.size() >= kMaxNameBytes || known.name_id == 0 ||
-                      (std::strncmp(name, text.data(), text.size()) == 0 && name[text.size()] == 0);
-    if (same) return first_id_ + slots_[slot] - 1;
+    if (name == nullptr || entry.raw_name == name) return first_id_ + slots_[slot] - 1;
   }
-  entries_.push_back({hash, name, {name_id(name), shape, registers, static_shared, dynamic_shared},
+  entries_.push_back({hash, name, name != nullptr ? name : "", {name_id(name), shape, registers, static_shared, dynamic_shared},
                       0, ~std::uint64_t{0}});
   slots_[slot] = static_cast<std::uint32_t>(entries_.size());
   const auto id = static_cast<std::uint32_t>(first_id_ + entries_.size() - 1);

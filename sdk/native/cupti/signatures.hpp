@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "strings.hpp"
@@ -36,6 +37,7 @@ class SignatureTable {
   struct Entry {
     std::uint64_t hash;
     const char* name;
+    std::string raw_name;
     Signature signature;
     std::int64_t last_duration;
     std::uint64_t written_in;

@@ -15,6 +15,7 @@ from tracemill_schema.metrics import METRIC_BY_ID
 from tracemill_schema.tables import events
 from tracemill_schema.vocab import DropReason
 
+from tracemill_analysis.events import EventSummary, EventWriter
 from tracemill_analysis.importers.base import (
     DropCounter,
     ProcessResult,
@@ -22,9 +23,10 @@ from tracemill_analysis.importers.base import (
     WorkItem,
     no_progress,
 )
+from tracemill_analysis.importers.raw.gpu import GpuEvents, device_name
 from tracemill_analysis.importers.raw.segment import Segment, read_segment
 from tracemill_analysis.parquet import ROW_GROUP_ROWS, TableWriter
-from tracemill_analysis.store import Store
+from tracemill_analysis.store import Store, scratch_folder
 
 Columns = dict[str, NDArray[np.int64]]
 
@@ -52,23 +54,40 @@ def convert(
     A segment that cannot be read is counted as dropped and the others are used; SegmentError if
     none can be read.
     """
+    with scratch_folder() as folder, EventWriter(folder) as writer:
+        return _convert(item, store, job, progress, writer)
+
+
+def _convert(
+    item: WorkItem, store: Store, job: str, progress: Progress, writer: EventWriter
+) -> ProcessResult:
     drops = DropCounter()
-    recording = _read(item, store, drops, progress)
+    gpu = GpuEvents(writer, drops)
+    recording = _read(item, store, drops, progress, gpu)
     offset_ns, spread_ns = _clock_offset(recording.clocks)
     finished = recording.meta.get("end_reason") is not None
     annotations = _annotations(recording, finished, drops)
     samples = _samples(recording)
     annotation_table = _annotation_table(item, annotations, recording.names, offset_ns, drops)
     sample_table = _sample_table(item, samples, offset_ns)
-    tables = ((events.ANNOTATIONS, annotation_table), (events.SAMPLES, sample_table))
+    tables = [(events.SAMPLES, sample_table)]
+    summary = EventSummary()
+    if gpu.rows:
+        # With the launches: they say when a range's work ran and which step a launch is of.
+        writer.add(
+            events.ANNOTATIONS, _given_ranges(annotation_table, offset_ns), len(annotation_table)
+        )
+        summary = writer.finish(store, job, item, drops, offset_ns)
+    else:
+        tables.append((events.ANNOTATIONS, annotation_table))
     for table, data in tables:
         if data.num_rows:
-            with TableWriter(store, table, job, layout.process_part(item.process_id)) as writer:
+            with TableWriter(store, table, job, layout.process_part(item.process_id)) as out:
                 for first in range(0, data.num_rows, ROW_GROUP_ROWS):
                     slice_ = data.slice(first, ROW_GROUP_ROWS)
-                    writer.write(slice_.sort_by([(name, "ascending") for name in table.sort]))
-    kept = annotation_table.num_rows + sample_table.num_rows
-    starts, ends = _extent(annotation_table, sample_table)
+                    out.write(slice_.sort_by([(name, "ascending") for name in table.sort]))
+    kept = annotation_table.num_rows + sample_table.num_rows + gpu.rows - summary.duplicates
+    starts, ends = _extent(annotation_table, sample_table, summary)
     return ProcessResult(
         item=item,
         events_read=kept + drops.lost,
@@ -80,11 +99,15 @@ def convert(
         clock_offset_ns=offset_ns,
         clock_spread_ns=spread_ns,
         finished=finished,
+        devices=tuple(sorted(summary.devices)),
+        device_name=device_name(recording.meta),
         **_facts(recording.meta),
     )
 
 
-def _read(item: WorkItem, store: Store, drops: DropCounter, progress: Progress) -> _Recording:
+def _read(
+    item: WorkItem, store: Store, drops: DropCounter, progress: Progress, gpu: GpuEvents
+) -> _Recording:
     recording = _Recording()
     ids: dict[str, int] = {}
     readable = 0
@@ -98,6 +121,7 @@ def _read(item: WorkItem, store: Store, drops: DropCounter, progress: Progress) 
             drops.add(DropReason.UNREADABLE_FILE, 1, failure)
             continue
         readable += 1
+        gpu.add(segment)
         _append(recording, segment, ids, drops)
     if not readable:
         raise SegmentError(failure or f"{item.source_name}: no segments")
@@ -256,9 +280,18 @@ def _sample_table(item: WorkItem, columns: Columns, offset_ns: int) -> Any:
     )
 
 
-def _extent(annotation_table: Any, sample_table: Any) -> tuple[int | None, int | None]:
-    starts: list[int] = []
-    ends: list[int] = []
+def _given_ranges(table: Any, offset_ns: int) -> dict[str, Any]:
+    """Columns of annotations as the writer of linked events takes them."""
+    start_ns = table.column("start_ns").to_numpy() - offset_ns
+    passed_on = {name: table.column(name) for name in ("thread", "name", "dur_ns")}
+    return {**passed_on, "start_ns": start_ns}
+
+
+def _extent(
+    annotation_table: Any, sample_table: Any, summary: EventSummary
+) -> tuple[int | None, int | None]:
+    starts: list[int] = [] if summary.start_ns is None else [summary.start_ns]
+    ends: list[int] = [] if summary.end_ns is None else [summary.end_ns]
     if annotation_table.num_rows:
         start = annotation_table.column("start_ns").to_numpy()
         starts.append(int(start.min()))

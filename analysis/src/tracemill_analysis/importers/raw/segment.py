@@ -42,7 +42,8 @@ class Block:
 class Segment:
     """What one segment file holds, by kind name.
 
-    ``columns[kind][column]`` are int64 arrays with the rows of all blocks of that kind. ``meta`` is
+    ``columns[kind][column]`` are int64 arrays with the rows of all blocks of that kind, and
+    ``block_rows[kind]`` says how many of them each block has. ``meta`` is
     the merge of all meta blocks. ``cut`` tells whether the file ends in the middle of a block.
     """
 
@@ -52,6 +53,7 @@ class Segment:
     last_open: dict[str, NDArray[np.int64]] | None = None
     last_ns: int = 0
     blocks: int = 0
+    block_rows: dict[str, list[int]] = field(default_factory=dict)
 
 
 def read_segment(path: Path, name: str, drops: DropCounter) -> Segment:
@@ -169,6 +171,7 @@ def _collect(
         except (SegmentError, ValueError) as error:
             drops.add(DropReason.CHECKSUM, 1, f"{name}, byte {block.offset}: {error}")
     for kind, chunks in parts.items():
+        segment.block_rows[kind] = [len(next(iter(chunk.values()))) for chunk in chunks]
         segment.columns[kind] = {
             column: np.concatenate([chunk[column] for chunk in chunks]) for column in chunks[0]
         }
