@@ -196,10 +196,10 @@ _CHECKS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
         lambda names: all(re.fullmatch(r"[A-Za-z0-9](-*[A-Za-z0-9]){0,62}", n) for n in names),
         "letters, digits and -",
     ),
-    ("vpc_id", _matches(r"|vpc-[0-9a-f]+"), "the id of a VPC"),
+    ("vpc_id", _matches(r"|vpc-([0-9a-f]{8}|[0-9a-f]{17})"), "the id of a VPC"),
     (
         "subnet_ids",
-        lambda ids: all(re.fullmatch(r"subnet-[0-9a-f]+", i) for i in ids),
+        lambda ids: all(re.fullmatch(r"subnet-([0-9a-f]{8}|[0-9a-f]{17})", i) for i in ids),
         "ids of subnets",
     ),
     ("idle_minutes", _within(60, 525_600), "60 to 525600"),

@@ -7,11 +7,9 @@ from constructs import Construct
 from tracemill_schema import SCHEMA_VERSION, layout
 from tracemill_schema.columns import Table
 from tracemill_schema.tables import TABLES
-from tracemill_schema.targets.glue import GLUE_PARTITION_KEYS, glue_columns
+from tracemill_schema.targets.glue import GLUE_PARTITION_KEYS, glue_storage
 
 from infra.names import Names
-
-_PARQUET = "org.apache.hadoop.hive.ql.io.parquet"
 
 
 class TableCatalog(Construct):
@@ -51,22 +49,28 @@ class TableCatalog(Construct):
                     "tracemill_schema_version": str(SCHEMA_VERSION),
                 },
                 partition_keys=[_column(key) for key in GLUE_PARTITION_KEYS],
-                storage_descriptor=glue.CfnTable.StorageDescriptorProperty(
-                    columns=[_column(column) for column in glue_columns(table)],
-                    location=f"{self._names.store_uri}/{layout.TABLES_PREFIX}{table.name}/",
-                    input_format=f"{_PARQUET}.MapredParquetInputFormat",
-                    output_format=f"{_PARQUET}.MapredParquetOutputFormat",
-                    serde_info=glue.CfnTable.SerdeInfoProperty(
-                        serialization_library=f"{_PARQUET}.serde.ParquetHiveSerDe",
-                        parameters={"serialization.format": "1"},
-                    ),
+                storage_descriptor=_storage(
+                    table, f"{self._names.store_uri}/{layout.TABLES_PREFIX}{table.name}/"
                 ),
             ),
         )
 
 
+def _storage(table: Table, location: str) -> glue.CfnTable.StorageDescriptorProperty:
+    declared = glue_storage(table, location)
+    return glue.CfnTable.StorageDescriptorProperty(
+        columns=[_column(column) for column in declared["Columns"]],
+        location=declared["Location"],
+        input_format=declared["InputFormat"],
+        output_format=declared["OutputFormat"],
+        serde_info=glue.CfnTable.SerdeInfoProperty(
+            serialization_library=declared["SerdeInfo"]["SerializationLibrary"],
+            parameters=declared["SerdeInfo"]["Parameters"],
+        ),
+    )
+
+
 def _column(column: dict[str, str]) -> glue.CfnTable.ColumnProperty:
-    # Glue takes 255 characters of comment.
     return glue.CfnTable.ColumnProperty(
-        name=column["Name"], type=column["Type"], comment=column["Comment"][:255]
+        name=column["Name"], type=column["Type"], comment=column["Comment"]
     )

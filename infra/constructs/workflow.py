@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from aws_cdk import RemovalPolicy, Stack
+import json
+
+from aws_cdk import RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_stepfunctions as sfn
@@ -34,7 +36,8 @@ class Workflow(Construct):
             state_machine_name=names.state_machine,
             state_machine_type="STANDARD",
             role_arn=role.role_arn,
-            definition_string=Stack.of(self).to_json_string(workflow.definition(names)),
+            # Not Stack.to_json_string: that leaves out nulls, and a ResultPath of null matters.
+            definition_string=json.dumps(workflow.definition(names), indent=1),
             tracing_configuration=sfn.CfnStateMachine.TracingConfigurationProperty(enabled=True),
             logging_configuration=sfn.CfnStateMachine.LoggingConfigurationProperty(
                 level="ALL",

@@ -66,9 +66,12 @@ def test_the_planted_slow_step_is_the_slowest_and_the_report_names_it(store: Pat
 
 
 def test_the_planted_slow_input_is_found_with_its_steps(store: Path) -> None:
-    rows = query(store, "SELECT title, abstained FROM findings WHERE rule = 'slow_input'")
-    assert [row["abstained"] for row in rows] == [False]
-    assert "27" in rows[0]["title"] and "30" in rows[0]["title"]
+    rows = query(store, "SELECT title, abstained, evidence FROM findings WHERE rule = 'slow_input'")
+    # A machine that stalls elsewhere may add steps or a phase; the planted four are found anyway.
+    assert rows and not any(row["abstained"] for row in rows)
+    found = [{item["step"] for item in json.loads(row["evidence"])} for row in rows]
+    assert any({27, 28, 29, 30} <= steps for steps in found), rows
+    assert any("27" in row["title"] for row in rows), rows
     waited = query(store, "SELECT step FROM step_summary ORDER BY gap_before_ns DESC LIMIT 4")
     assert sorted(row["step"] for row in waited) == [27, 28, 29, 30]
 

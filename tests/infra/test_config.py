@@ -92,8 +92,11 @@ def test_arns_of_training_jobs_in_both_spellings() -> None:
         ({"tags": "{"}, "tags='{'"),
         ({"studio_users": "a_b"}, "studio_users"),
         ({"domain_id": "x"}, "domain_id='x'"),
-        ({"vpc_id": "vpc-1"}, "vpc_id and subnet_ids: give both or none"),
-        ({"vpc_id": "vpc-1", "subnet_ids": "subnet-1", "domain_id": "d-1"}, "has its VPC already"),
+        ({"vpc_id": "vpc-0123abcd"}, "vpc_id and subnet_ids: give both or none"),
+        (
+            {"vpc_id": "vpc-0123abcd", "subnet_ids": "subnet-0123abcd", "domain_id": "d-1"},
+            "has its VPC already",
+        ),
         ({"vpc_only": True}, "vpc_only"),
         ({"bucket_key_arn": "arn:aws:kms:eu-west-1:123456789012:key/1"}, "only with an existing"),
         ({"idle_minutes": 5}, "60 to 525600"),

@@ -127,7 +127,7 @@ def test_listing_is_always_bound_to_prefixes(by_role: dict[str, list[Statement]]
     listings = [
         s for found in by_role.values() for s in found if "s3:ListBucket" in many(s["Action"])
     ]
-    assert len(listings) == 8
+    assert len(listings) == 8  # reconciler, five steps, studio-user, analyst
     for statement in listings:
         prefixes = statement["Condition"]["StringLike"]["s3:prefix"]
         assert prefixes

@@ -7,6 +7,7 @@
     GET    api/profiles/{job}/dashboard         panels; ?node=&rank=&device=&steps=&k=&only=
     GET    api/profiles/{job}/histogram         own histogram; ?series=
     GET    api/profiles/{job}/info              processes, clocks, drops
+    GET    api/profiles/{job}/timeline/…        lanes and events; see timeline/api.py
     GET    api/profiles/{job}/reports           formats of the stored report
     GET    api/profiles/{job}/report            stored report; ?format=html|json|txt
     GET    /…                                   the page itself
@@ -48,6 +49,7 @@ from tracemill_ui.panels.kernels import MAX_K
 from tracemill_ui.panels.model import Context, Options
 from tracemill_ui.panels.steps import MEASURES
 from tracemill_ui.security import REPORT_CSP, Guard, HostCheck, page_csp
+from tracemill_ui.timeline.api import TimelineApi
 
 STATIC_FOLDER = Path(__file__).parent / "static"
 REPORT_TYPES = {"html": "text/html", "json": "application/json", "txt": "text/plain"}
@@ -61,6 +63,7 @@ class Api:
         self.store = store
         self.jobs = JobList(store)
         self.loaded = LoadedProfiles(store, self.jobs)
+        self.timeline = TimelineApi(store, self.loaded)
 
     def profiles(self, request: Request) -> Response:
         """List jobs."""
@@ -146,6 +149,7 @@ class Api:
             Route(f"{job}/dashboard", self.dashboard, methods=["GET"]),
             Route(f"{job}/histogram", self.histogram, methods=["GET"]),
             Route(f"{job}/info", self.info, methods=["GET"]),
+            *self.timeline.routes(),
             Route(f"{job}/reports", self.reports, methods=["GET"]),
             Route(f"{job}/report", self.report, methods=["GET"]),
             Route("/api/{rest:path}", _no_such_call),

@@ -9,6 +9,7 @@ import type {
   PanelData,
   ProfilesPage,
 } from "./types";
+import type { EventDetails, Meta, RangeAnswer, SearchAnswer } from "../timeline/types";
 
 /** A failed call: what went wrong and what to do about it, both written by the server. */
 export class CallError extends Error {
@@ -22,10 +23,9 @@ export class CallError extends Error {
   }
 }
 
-async function call<T>(path: string, init?: RequestInit): Promise<T> {
-  let response: Response;
+async function ask(path: string, init?: RequestInit): Promise<Response> {
   try {
-    response = await fetch(path, { credentials: "same-origin", ...init });
+    return await fetch(path, { credentials: "same-origin", ...init });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new CallError(
@@ -34,6 +34,13 @@ async function call<T>(path: string, init?: RequestInit): Promise<T> {
       0,
     );
   }
+}
+
+async function call<T>(path: string, init?: RequestInit): Promise<T> {
+  return answerOf<T>(await ask(path, init));
+}
+
+async function answerOf<T>(response: Response): Promise<T> {
   let body: unknown;
   try {
     body = await response.json();
@@ -88,3 +95,48 @@ export const getReports = (job: string) => call<{ formats: string[] }>(jobPath(j
 
 export const reportPath = (job: string, format: string, download = false) =>
   withQuery(jobPath(job, "report"), { format, ...(download ? { download: "1" } : {}) });
+
+export const getTimeline = (job: string) => call<Meta>(jobPath(job, "timeline/meta"));
+
+export async function getWindow(
+  job: string,
+  window: { t0: number; t1: number; px: number; lanes: string[] },
+  signal: AbortSignal,
+): Promise<ArrayBuffer> {
+  const { t0, t1, px, lanes } = window;
+  const query = { t0: String(t0), t1: String(t1), px: String(px), lanes: lanes.join(",") };
+  const response = await ask(withQuery(jobPath(job, "timeline/window"), query), { signal });
+  if (!response.ok) await answerOf(response);
+  return response.arrayBuffer();
+}
+
+export const getEvent = (
+  job: string,
+  event: { lane: string; start: number; dur?: number; name?: string },
+  signal?: AbortSignal,
+) => {
+  const { lane, start, dur, name } = event;
+  const query = {
+    lane,
+    start: String(start),
+    dur: dur === undefined ? "" : String(dur),
+    name: name && name.length < 1_000 ? name : "",
+  };
+  return call<EventDetails>(withQuery(jobPath(job, "timeline/event"), query), { signal });
+};
+
+export const searchEvents = (job: string, q: string, signal?: AbortSignal) =>
+  call<SearchAnswer>(withQuery(jobPath(job, "timeline/search"), { q }), { signal });
+
+export const getRange = (
+  job: string,
+  range: { t0: number; t1: number; lanes: string[] },
+  signal?: AbortSignal,
+) => {
+  const query = {
+    t0: String(Math.floor(range.t0)),
+    t1: String(Math.ceil(range.t1)),
+    lanes: range.lanes.join(","),
+  };
+  return call<RangeAnswer>(withQuery(jobPath(job, "timeline/range"), query), { signal });
+};

@@ -35,6 +35,11 @@ export function colourOf(name: string): string {
   const fixed = FIXED[name];
   if (fixed) return fixed;
   if (/^[\d,]+ other /.test(name)) return "var(--others)";
+  return `var(--hue-${hueOf(name)})`;
+}
+
+/** Number of a name's hue. */
+export function hueOf(name: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < name.length; at += 1) {
     hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193);
@@ -42,7 +47,7 @@ export function colourOf(name: string): string {
   // Similar names must not get similar hashes: mix all bits into the low ones.
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return `var(--hue-${((hash ^ (hash >>> 16)) >>> 0) % HUES})`;
+  return ((hash ^ (hash >>> 16)) >>> 0) % HUES;
 }
 
 /** Colour of the n-th line of a chart: lines are told apart by order, not by name. */

@@ -1,0 +1,417 @@
+// What the timeline page shows and does: joins engine, server and address.
+
+import * as api from "../lib/api";
+import { nanoseconds, write } from "../lib/format";
+import { router } from "../lib/router.svelte";
+import { TimelineEngine, type Place, type Surfaces } from "./engine";
+import type { Mark } from "./hit";
+import { singleKeys, type Action } from "./keys";
+import { allRows, layOut, pathTo, type ShownRow } from "./rows";
+import { around, spanOf, timeText, wholeOf, type View } from "./time";
+import type { Connection, EventDetails, Meta, RangeAnswer } from "./types";
+
+export type Tab = "selection" | "connections" | "range" | "table";
+
+const WRITE_AFTER_MS = 250;
+const OVERVIEW_LANES = 4;
+const TABLE_ROWS = 300;
+const GPU_TABLES = new Set(["kernels", "memory_ops"]);
+const separator = "~";
+
+export class Session {
+  toggled = $state.raw<ReadonlySet<string>>(new Set());
+  pinned = $state.raw<ReadonlySet<string>>(new Set());
+  filter = $state("");
+  scroll = $state(0);
+  view = $state.raw<View>({ t0: 0, t1: 1 });
+  tab = $state<Tab>("selection");
+  details = $state.raw<EventDetails | null>(null);
+  range = $state.raw<View | null>(null);
+  statistics = $state.raw<RangeAnswer | null>(null);
+  cursor = $state.raw<Mark | null>(null);
+  cursorLane = $state("");
+  hovered = $state.raw<{ x: number; y: number; shown: ShownRow; mark: Mark | null } | null>(null);
+  live = $state("");
+  error = $state<unknown>();
+  help = $state(false);
+  letters = $state(singleKeys());
+  drawn = $state(0);
+  layout = $derived.by(() =>
+    layOut(this.meta.tree, { toggled: this.toggled, pinned: this.pinned, filter: this.filter }),
+  );
+  engine: TimelineEngine | undefined;
+  searchBox: HTMLInputElement | undefined;
+  #written: ReturnType<typeof setTimeout> | undefined;
+  #asked = new AbortController();
+  #askedRange = new AbortController();
+
+  constructor(
+    readonly job: string,
+    readonly meta: Meta,
+  ) {
+    this.view = wholeOf(meta.span_ns);
+  }
+
+  /** Begin to draw, at the place the address names. */
+  start(surfaces: Surfaces): () => void {
+    const still = window.matchMedia("(prefers-reduced-motion: reduce)");
+    const engine = new TimelineEngine(
+      surfaces,
+      {
+        fetchWindow: (query, signal) => api.getWindow(this.job, query, signal),
+        onView: (view) => this.#onView(view),
+        onError: (error) => (this.error = error),
+        onDrawn: () => (this.drawn += 1),
+      },
+      this.meta.span_ns,
+      this.meta.steps,
+      () => still.matches,
+    );
+    this.engine = engine;
+    this.#restore(router.params);
+    (window as unknown as Record<string, unknown>)["tracemillTimeline"] = {
+      state: () => ({ ...engine.state(), range: this.range, rows: this.layout.rows.length }),
+      marks: () => engine.marksInView(10_000).map(({ mark }) => mark),
+      boxOf: (lane: string) => this.#boxOf(lane),
+    };
+    return () => {
+      engine.close();
+      clearTimeout(this.#written);
+      this.#asked.abort();
+      this.#askedRange.abort();
+      delete (window as unknown as Record<string, unknown>)["tracemillTimeline"];
+    };
+  }
+
+  /** Where a lane lies below the top of the lanes, for tests. */
+  #boxOf(lane: string): { y: number; height: number } | null {
+    const shown = this.layout.rows.find((one) => one.row.lanes.includes(lane));
+    if (!shown) return null;
+    return { y: shown.y - this.scroll + this.layout.pinnedHeight, height: shown.height };
+  }
+
+  get overviewLanes(): string[] {
+    const rows = [...allRows(this.meta.tree)];
+    const gpus = rows.filter((row) => row.id.endsWith(".gpus"));
+    const found = gpus.length ? gpus : rows.filter((row) => row.id.endsWith(".cpu"));
+    const lanes = found.flatMap((row) => row.lanes);
+    const events = rows.filter((row) => row.kind === "events").flatMap((row) => row.lanes);
+    return (lanes.length ? lanes : events).slice(0, OVERVIEW_LANES);
+  }
+
+  #restore(params: Record<string, string>): void {
+    const list = (name: string) => new Set((params[name] ?? "").split(separator).filter(Boolean));
+    this.toggled = list("open");
+    this.pinned = list("pin");
+    this.filter = params["rows"] ?? "";
+    const view = pair(params["t0"], params["t1"]);
+    const range = pair(params["r0"], params["r1"]);
+    if (range) void this.setRange(range.t0, range.t1, true);
+    if (view) this.engine?.setView(view);
+    else if (params["step"]) this.toStep(Number(params["step"]), false);
+    const [lane, start, dur] = (params["sel"] ?? "").split(separator);
+    if (lane && start) {
+      void this.select({ lane, start: Number(start), dur: Number(dur ?? 0) }, false, !view);
+    }
+  }
+
+  #onView(view: View): void {
+    this.view = view;
+    this.#write();
+  }
+
+  /** Put the state into the address, once it rests. */
+  #write(): void {
+    clearTimeout(this.#written);
+    this.#written = setTimeout(() => {
+      if (router.page !== "timeline" || router.profile !== this.job) return;
+      const { t0, t1 } = this.view;
+      const at = this.details;
+      router.set({
+        t0: String(Math.round(t0)),
+        t1: String(Math.round(t1)),
+        step: "",
+        sel: at ? [at.lane, at.start, at.dur].join(separator) : "",
+        r0: this.range ? String(Math.round(this.range.t0)) : "",
+        r1: this.range ? String(Math.round(this.range.t1)) : "",
+        open: [...this.toggled].join(separator),
+        pin: [...this.pinned].join(separator),
+        rows: this.filter,
+      });
+    }, WRITE_AFTER_MS);
+  }
+
+  toggle(id: string): void {
+    this.toggled = flipped(this.toggled, id);
+    this.#write();
+  }
+
+  pin(id: string): void {
+    this.pinned = flipped(this.pinned, id);
+    this.#write();
+  }
+
+  setFilter(text: string): void {
+    this.filter = text;
+    this.#write();
+  }
+
+  /** Open the rows above a lane and scroll to it. */
+  showLane(lane: string): void {
+    const path = pathTo(this.meta.tree, lane);
+    const closed = path.slice(0, -1).filter((row) => row.open === this.toggled.has(row.id));
+    if (closed.length) {
+      const toggled = new Set(this.toggled);
+      for (const row of closed) {
+        if (toggled.has(row.id)) toggled.delete(row.id);
+        else toggled.add(row.id);
+      }
+      this.toggled = toggled;
+    }
+    const shown = this.layout.rows.find((one) => one.row.lanes.includes(lane));
+    if (shown) this.wantScroll = { y: shown.y, height: shown.height };
+  }
+  /** A row that must be scrolled into view; the page does it. */
+  wantScroll = $state.raw<{ y: number; height: number } | null>(null);
+
+  /** Select an event: ask for its fields and connections, show its lane. */
+  async select(place: Place & { name?: string }, move = true, fit = false): Promise<void> {
+    this.#asked.abort();
+    this.#asked = new AbortController();
+    try {
+      const found = await api.getEvent(this.job, place, this.#asked.signal);
+      this.details = found;
+      this.error = undefined;
+      this.live = `Selected ${found.name}, ${nanoseconds(found.dur)}`;
+      if (this.tab === "range" || this.tab === "table") this.tab = "selection";
+      this.showLane(found.lane);
+      if (fit) this.engine?.setView(around(found.start, found.dur, this.meta.span_ns, 0.2));
+      else if (move) this.engine?.reveal(found);
+      this.#write();
+    } catch (error) {
+      if (!(error instanceof DOMException)) this.error = error;
+    }
+  }
+
+  clearSelection(): void {
+    this.#asked.abort();
+    this.details = null;
+    this.#write();
+  }
+
+  /** The arrows of the selection: from each launch to its run. */
+  get arrows(): [Place, Place][] {
+    const at = this.details;
+    if (!at) return [];
+    const launch = at.connections.find((one) => one.relation === "launched by");
+    if (launch) return [[launch, at]];
+    return at.connections
+      .filter((one) => one.relation === "runs on the GPU")
+      .map((run): [Place, Place] => [at, run]);
+  }
+
+  /** The partner in a direction of the arrow. */
+  partner(direction: "launch" | "run"): Connection | undefined {
+    const wanted = direction === "launch" ? ["launched by"] : ["runs on the GPU", "first GPU event"];
+    return this.details?.connections.find((one) => wanted.includes(one.relation));
+  }
+
+  async setRange(t0: number, t1: number, done: boolean): Promise<void> {
+    this.range = { t0: Math.round(t0), t1: Math.max(Math.round(t1), Math.round(t0) + 1) };
+    this.statistics = null;
+    if (!done) return;
+    this.tab = "range";
+    this.#write();
+    this.#askedRange.abort();
+    this.#askedRange = new AbortController();
+    const asked = { ...this.range, lanes: [] };
+    try {
+      this.statistics = await api.getRange(this.job, asked, this.#askedRange.signal);
+      const { count, dur, busy_ns } = this.statistics;
+      this.live = `Range of ${nanoseconds(dur)}: ${write(count, "count")} events, busy ${nanoseconds(busy_ns)}`;
+    } catch (error) {
+      if (!(error instanceof DOMException)) this.error = error;
+    }
+  }
+
+  clearRange(): void {
+    this.#askedRange.abort();
+    this.range = null;
+    this.statistics = null;
+    if (this.tab === "range") this.tab = "selection";
+    this.#write();
+  }
+
+  /** Position of a step in the list; by its number, the first of several. */
+  toStep(number: number, glide = true): void {
+    const at = this.meta.steps.step.indexOf(number);
+    if (at >= 0) this.toStepAt(at, glide);
+  }
+
+  toStepAt(at: number, glide = true): void {
+    const { step, start, end } = this.meta.steps;
+    const from = start[at];
+    if (from === undefined) return;
+    const view = around(from, (end[at] as number) - from, this.meta.span_ns, 0.92);
+    this.engine?.setView(view, glide);
+    this.live = `step_${step[at]}, ${nanoseconds((end[at] as number) - from)}`;
+  }
+
+  /** The step in the middle of the view, or the last one before it; -1 without one. */
+  get stepInView(): number {
+    const middle = (this.view.t0 + this.view.t1) / 2;
+    const { start } = this.meta.steps;
+    let low = 0;
+    let high = start.length;
+    while (low < high) {
+      const at = (low + high) >> 1;
+      if ((start[at] as number) <= middle) low = at + 1;
+      else high = at;
+    }
+    return low - 1;
+  }
+
+  tableRows(): { shown: ShownRow; mark: Mark }[] {
+    return this.engine?.marksInView(TABLE_ROWS) ?? [];
+  }
+
+  /** The event lanes that are open, from top to bottom. */
+  get lanes(): string[] {
+    return this.layout.rows.flatMap((one) => (one.row.kind === "events" ? one.row.lanes : []));
+  }
+
+  moveCursorLane(by: number): void {
+    const lanes = this.lanes;
+    if (!lanes.length) return;
+    const at = lanes.indexOf(this.cursorLane || (this.details?.lane ?? ""));
+    const lane = lanes[at < 0 ? 0 : Math.min(Math.max(at + by, 0), lanes.length - 1)] as string;
+    this.cursorLane = lane;
+    const from = this.cursor ? this.cursor.start - 1 : null;
+    this.cursor = this.engine?.next(lane, from, 1) ?? null;
+    this.showLane(lane);
+    this.#tellCursor();
+  }
+
+  moveCursor(direction: 1 | -1): void {
+    const lane = this.cursorLane || this.details?.lane || this.lanes[0];
+    if (!lane) return;
+    this.cursorLane = lane;
+    const from = this.cursor?.lane === lane ? this.cursor.start : (this.details?.start ?? null);
+    const mark = this.engine?.next(lane, from, direction);
+    if (!mark) {
+      this.live = "No further event here; move or zoom out.";
+      return;
+    }
+    this.cursor = mark;
+    this.showLane(lane);
+    this.engine?.reveal(mark);
+    this.#tellCursor();
+  }
+
+  #tellCursor(): void {
+    const shown = this.layout.rows.find((one) => one.row.lanes.includes(this.cursorLane));
+    const row = shown ? shown.path : "";
+    const mark = this.cursor;
+    this.live = mark
+      ? `${describe(mark)}, at ${timeText(mark.start, 1)}. ${row}`
+      : `${row}: nothing in view.`;
+  }
+
+  /** Select what a mark stands for; a bin of many is zoomed into. */
+  choose(mark: Mark): void {
+    this.cursor = mark;
+    this.cursorLane = mark.lane;
+    if (mark.exact) void this.select({ ...mark }, false);
+    else this.engine?.fit(mark, 0.5);
+  }
+
+  act(action: Action): void {
+    const { engine } = this;
+    if (!engine) return;
+    const middle = this.hovered ? engine.timeAt(this.hovered.x) : undefined;
+    switch (action) {
+      case "zoom-in":
+        return engine.zoom(0.6, middle, true);
+      case "zoom-out":
+        return engine.zoom(1 / 0.6, middle, true);
+      case "left":
+        return engine.pan(-0.2, true);
+      case "right":
+        return engine.pan(0.2, true);
+      case "far-left":
+        return engine.pan(-0.8, true);
+      case "far-right":
+        return engine.pan(0.8, true);
+      case "lane-up":
+        return this.moveCursorLane(-1);
+      case "lane-down":
+        return this.moveCursorLane(1);
+      case "next":
+        return this.moveCursor(1);
+      case "previous":
+        return this.moveCursor(-1);
+      case "open":
+        return this.cursor ? this.choose(this.cursor) : undefined;
+      case "fit":
+        return this.#fit();
+      case "mark":
+        return this.#mark();
+      case "launch":
+      case "run": {
+        const partner = this.partner(action);
+        if (partner) void this.select(partner);
+        return;
+      }
+      case "next-step":
+        return this.toStepAt(Math.min(this.stepInView + 1, this.meta.steps.step.length - 1));
+      case "previous-step":
+        return this.toStepAt(Math.max(this.stepInView - 1, 0));
+      case "whole":
+        return engine.whole();
+      case "search":
+        return this.searchBox?.focus();
+      case "help":
+        this.help = true;
+        return;
+      case "clear":
+        if (this.range) this.clearRange();
+        else this.clearSelection();
+        this.cursor = null;
+    }
+  }
+
+  /** Fit what is chosen; once more fits it tightly. */
+  #fit(): void {
+    const { details, range, engine } = this;
+    const place = range ? { start: range.t0, dur: spanOf(range) } : details;
+    if (!place) return engine?.whole();
+    const loose = around(place.start, place.dur, this.meta.span_ns);
+    const fitted = Math.abs(loose.t0 - this.view.t0) < 2 && Math.abs(loose.t1 - this.view.t1) < 2;
+    engine?.fit(place, fitted ? 0.96 : 0.6);
+  }
+
+  #mark(): void {
+    const { details, view } = this;
+    if (details) void this.setRange(details.start, details.start + details.dur, true);
+    else void this.setRange(Math.max(view.t0, 0), Math.min(view.t1, this.meta.span_ns), true);
+  }
+}
+
+export const isGpu = (table: string): boolean => GPU_TABLES.has(table);
+
+export function describe(mark: Mark): string {
+  if (mark.exact) return `${mark.name}, ${nanoseconds(mark.dur)}`;
+  const events = `${write(mark.count, "count")} ${mark.count === 1 ? "event" : "events"}`;
+  return `${events} in ${nanoseconds(mark.dur)}, longest ${mark.name}, busy ${write(mark.share, "share")}`;
+}
+
+function pair(first: string | undefined, second: string | undefined): View | null {
+  const [t0, t1] = [Number(first), Number(second)];
+  return first && second && t1 > t0 ? { t0, t1 } : null;
+}
+
+function flipped(set: ReadonlySet<string>, id: string): ReadonlySet<string> {
+  const copy = new Set(set);
+  if (!copy.delete(id)) copy.add(id);
+  return copy;
+}
