@@ -27,7 +27,7 @@ demo: setup ## record a real training, process it, print the verdict, serve the 
 
 test: setup-aws ## run all tests
 	@tools/system_packages.sh
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: setup-aws ## formatting, lint, types, import rules, generated files
 	$(BIN)/ruff format --check .
