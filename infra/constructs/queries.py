@@ -2,37 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-
 from aws_cdk import aws_athena as athena
 from constructs import Construct
+from tracemill_schema.queries import named_queries
 
 from infra.names import ATHENA_PREFIX, Names
-
-QUERIES_FOLDER = Path(__file__).parent.parent / "queries"
-
-
-@dataclass(frozen=True)
-class NamedQuery:
-    """One question with its SQL. The file's leading comment lines are the question."""
-
-    name: str
-    question: str
-    sql: str
-
-
-def named_queries(folder: Path = QUERIES_FOLDER) -> list[NamedQuery]:
-    """Read all named queries, in order of their names."""
-    return [_parse(path) for path in sorted(folder.glob("*.sql"))]
-
-
-def _parse(path: Path) -> NamedQuery:
-    text = path.read_text(encoding="utf-8").strip()
-    comment = [line[2:].strip() for line in text.splitlines() if line.startswith("--")]
-    if not comment:
-        raise ValueError(f"{path.name}: the first line must be a comment with the question")
-    return NamedQuery(path.stem, " ".join(comment), text)
 
 
 class QueryWorkgroup(Construct):

@@ -13,10 +13,10 @@ from sqlglot import expressions as sql
 from tracemill_analysis.parquet import write_rows
 from tracemill_analysis.store import LocalStore
 from tracemill_schema import layout
+from tracemill_schema.queries import NamedQuery, named_queries
 from tracemill_schema.tables import TABLE_BY_NAME, TABLES
 from tracemill_schema.targets.duckdb import empty_select
 
-from infra.constructs.queries import NamedQuery, named_queries
 from tests.support.synth import Assembly
 from tests.support.tables import row
 
