@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from tracemill_analysis.importers.base import Progress as ProgressCallback
 from tracemill_analysis.importers.base import no_progress
+from tracemill_schema.errors import StoreError
 
 stderr = Console(stderr=True, highlight=False, markup=False)
 
@@ -17,6 +19,19 @@ stderr = Console(stderr=True, highlight=False, markup=False)
 def remark(text: str) -> None:
     """Write one line to stderr, unwrapped, so that scripts can read it."""
     print(f"tracemill: {text}", file=sys.stderr, flush=True)
+
+
+def write_result(content: bytes, output: str | None, what: str) -> None:
+    """Write UTF-8 text to stdout, or to a file and say so; StoreError if the file cannot be."""
+    if output is None:
+        sys.stdout.write(content.decode())
+        return
+    path = Path(output).expanduser()
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot write the {what}: {error.strerror}") from error
+    remark(f"{what} written to {path}")
 
 
 @contextmanager

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from tracemill_cli.commands import import_, process, query, record, report, ui
+from tracemill_cli.commands import compare, import_, process, query, record, report, ui
 
-COMMANDS: tuple[ModuleType, ...] = (record, import_, process, report, query, ui)
+COMMANDS: tuple[ModuleType, ...] = (record, import_, process, report, compare, query, ui)

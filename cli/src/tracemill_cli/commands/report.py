@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 
 from tracemill_analysis.manifest import read_manifest
 from tracemill_schema import layout
-from tracemill_schema.errors import StoreError
 
 from tracemill_cli.arguments import add_job, add_store, existing_store
-from tracemill_cli.console import remark
+from tracemill_cli.console import remark, write_result
 
 NAME = "report"
 HELP = "print or save a job's report"
@@ -30,15 +27,7 @@ def run(options: argparse.Namespace) -> int:
     store = existing_store(options.store)
     manifest = read_manifest(store, options.job)
     content = store.read_bytes(layout.report_key(options.job, options.format))
-    if options.output is None:
-        sys.stdout.write(content.decode())
-    else:
-        path = Path(options.output).expanduser()
-        try:
-            path.write_bytes(content)
-        except OSError as error:
-            raise StoreError(f"{path}: cannot write the report: {error.strerror}") from error
-        remark(f"report written to {path}")
+    write_result(content, options.output, "report")
     if manifest.job["completeness"] != "complete":
         remark(f"job {options.job} is partial: the report says what is missing")
     return 0

@@ -39,7 +39,7 @@ def render_html(report: Report) -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{parts.text(report.job_name)} – Tracemill report</title>\n"
-        f"<style>\n{_style()}</style>\n</head>\n<body>\n<main>\n"
+        f"<style>\n{style()}</style>\n</head>\n<body>\n<main>\n"
         f"{_head(report)}\n{_verdict(report)}\n{_findings(report)}\n"
         f'<h2>Figures</h2>\n<div class="panels">{dashboard}</div>\n'
         f'<h2>Data</h2>\n<div class="panels">{on_data}</div>\n'
@@ -50,7 +50,8 @@ def render_html(report: Report) -> str:
 
 
 @cache
-def _style() -> str:
+def style() -> str:
+    """Return the style sheet that the report and the comparison share."""
     return files("tracemill_analysis.report.html").joinpath("style.css").read_text("utf-8")
 
 

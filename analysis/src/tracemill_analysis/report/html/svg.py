@@ -173,3 +173,37 @@ def area(
         f'class="area" style="height:{number(height)}px" role="img" aria-label="{escape(label)}">'
         f"{ground}{shape}</svg>"
     )
+
+
+def courses(
+    label: str,
+    series: Sequence[tuple[str, Sequence[float]]],
+    show: Format,
+    x_labels: tuple[str, str],
+    width: float = 1080,
+    height: float = 190,
+) -> str:
+    """Return lines over a common y axis from zero; each series is its class and its values."""
+    top, bottom = 8.0, height - 20
+    peak = max((value for _, values in series for value in values), default=0.0) or 1.0
+    left = max(len(show(peak)), len(show(peak / 2))) * _LABEL_PX + 8
+    scale = (bottom - top) / peak
+    body = []
+    for fraction in (0.0, 0.5, 1.0):
+        y = bottom - fraction * (bottom - top)
+        body += [
+            _line(left, y, width, y),
+            _text(left - 6, y + 4, show(peak * fraction) if fraction else "0", "end"),
+        ]
+    for css, values in series:
+        step = (width - left) / max(1, len(values) - 1)
+        points = " ".join(
+            f"{number(left + i * step)},{number(bottom - value * scale)}"
+            for i, value in enumerate(values)
+        )
+        body.append(f'<polyline points="{points}" class="{css}"/>')
+    body += [
+        _text(left, height - 5, x_labels[0]),
+        *_last_label(x_labels, left, width, height - 5),
+    ]
+    return _frame(width, height, label, body)
