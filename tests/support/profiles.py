@@ -142,6 +142,24 @@ def _gpu_tables(rank: int) -> dict[str, list[Row]]:
             {**where, "process_group": "0", "operation": "all_reduce",
              **_distribution(200, 1_500 * MS), "bytes": 200 << 20}
         ],
+        "idle_causes": [
+            {**where, "cause": "input_wait", "idle_ns": 2 * SECOND, "gaps": 40,
+             "longest_ns": 90 * MS, "share_of_idle": 2 / 3, "share_of_window": 0.25},
+            {**where, "cause": "other", "idle_ns": SECOND, "gaps": 3,
+             "longest_ns": 500 * MS, "share_of_idle": 1 / 3, "share_of_window": 0.125},
+        ],
+        "queue_depth": [
+            {**where, "stream": stream, "bin_start_ns": START_NS + at * BIN_NS, "bin_ns": BIN_NS,
+             "max_depth": 9, "mean_depth": 1.5}
+            for stream in (7, 20) for at in (0, 2)
+        ],
+        "stragglers": [
+            {"process_id": rank, "rank": rank, "node": NODES[rank], "collectives": 200,
+             "last": 140 if rank == SLOW_RANK else 20,
+             "last_wait_ns": SECOND if rank == SLOW_RANK else 10 * MS,
+             "caused_wait_ns": 0, "suffered_wait_ns": rank * MS, "max_lateness_ns": 700 * MS,
+             "end_offset_ns": 1_000, "clock_spread_ns": 500}
+        ],
     }  # fmt: skip
 
 

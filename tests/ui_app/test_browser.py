@@ -88,7 +88,7 @@ def test_journey(open_page: Open, base_path: str) -> None:
     expect(page.get_by_text("37.5 % of GPU time was idle")).to_be_visible()
     expect(panel(page, "gpu_active").locator("svg.chart")).to_contain_text("62.5 %")
     expect(panel(page, "annotation_histogram")).to_contain_text("160")
-    expect(page.locator("[data-panel]")).to_have_count(19)
+    expect(page.locator("[data-panel]")).to_have_count(22)
 
     page.get_by_text("Nodes: all").click()
     page.get_by_role("checkbox", name="algo-2").check()

@@ -386,3 +386,33 @@ def test_repeated_step_numbers_are_shown_in_order(store: LocalStore) -> None:
     panel = step_series(Context(Profile(entry, tables)))
     assert panel["series"][0]["x"] == [0, 1, 2, 3, 4, 5]
     assert "Step numbers repeat" in panel["window"]
+
+
+def test_idle_causes_add_up_to_each_gpus_idle_time(client: TestClient) -> None:
+    panel = panels(client, "gpu-job")["idle_causes"]
+    assert [row["label"] for row in panel["rows"]] == [f"rank {n} · GPU {n % 2}" for n in range(4)]
+    for row in panel["rows"]:
+        values = dict(zip((part["key"] for part in panel["parts"]), row["values"], strict=True))
+        assert {key: value for key, value in values.items() if value} == {
+            "input_wait": 2 * SECOND,
+            "other": SECOND,
+        }
+        assert row["total"] == 3 * SECOND
+    one = panels(client, "gpu-job", "?rank=2&only=idle_causes")["idle_causes"]
+    assert len(one["rows"]) == 1
+
+
+def test_the_straggler_stands_first(client: TestClient) -> None:
+    panel = panels(client, "gpu-job")["stragglers"]
+    assert stats(panel) == {"Most waited for": "rank 3"}
+    assert panel["rows"][0]["last"] == 140
+    assert panel["rows"][0]["share"] == 0.7
+    assert panel["rows"][0]["last_wait_ns"] == SECOND
+
+
+def test_the_queue_is_summed_over_streams_and_zero_where_nothing_waits(client: TestClient) -> None:
+    panel = panels(client, "gpu-job")["queue_depth"]
+    assert stats(panel) == {"Deepest": 9}
+    assert len(panel["series"]) == 4
+    assert panel["series"][0]["x"] == [0, 100 * MS, 200 * MS]
+    assert panel["series"][0]["y"] == [3.0, 0.0, 3.0]

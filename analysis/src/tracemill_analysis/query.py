@@ -6,7 +6,7 @@ SELECT; it may read the store's tables and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import duckdb
@@ -22,11 +22,12 @@ from tracemill_analysis.store import Store
 MEMORY_LIMIT = "2GB"
 
 
-def connect(store: Store, job: str | None = None) -> Any:
+def connect(store: Store, job: str | None = None, tables: Collection[str] | None = None) -> Any:
     """Return a locked-down DuckDB connection with a view per table.
 
     ``job`` limits the views to one job (JobNotFoundError if it is not processed); otherwise they
-    span all processed jobs of the store.
+    span all processed jobs of the store. ``tables`` names the tables whose rows are wanted (see
+    ``tables_in``): the views of others are empty, and their files need not be fetched.
     """
     jobs = [job] if job is not None else _processed_jobs(store)
     if job is not None:
@@ -36,7 +37,8 @@ def connect(store: Store, job: str | None = None) -> Any:
     connection.execute("SET threads=2")
     files: list[str] = []
     for table in TABLES:
-        paths = _table_files(store, table, jobs)
+        wanted = tables is None or table.name in tables
+        paths = _table_files(store, table, jobs) if wanted else []
         files += paths
         connection.execute(f'CREATE VIEW "{table.name}" AS {_select(table, paths)}')
     connection.execute(f"SET allowed_paths=[{_sql_list(files)}]")
@@ -45,19 +47,43 @@ def connect(store: Store, job: str | None = None) -> Any:
     return connection
 
 
-def run_query(connection: Any, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Run one SELECT and return column names and rows; QueryError says what is wrong with it."""
+def tables_in(sql: str) -> set[str]:
+    """Return the names of the declared tables that a query reads; QueryError if it has no sense."""
+    with duckdb.connect(":memory:") as connection:
+        try:
+            _one_select(connection, sql)
+            found = connection.get_table_names(sql)
+        except duckdb.Error as error:
+            raise QueryError(_one_line(error)) from error
+    return {name.lower() for name in found} & {table.name for table in TABLES}
+
+
+def run_query(
+    connection: Any, sql: str, max_rows: int | None = None
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Run one SELECT and return column names and rows, at most ``max_rows`` of them.
+
+    QueryError says what is wrong with it.
+    """
     try:
-        statements = connection.extract_statements(sql)
-        if len(statements) != 1:
-            raise QueryError(f"one SELECT is expected, found {len(statements)} statements")
-        if statements[0].type != duckdb.StatementType.SELECT:
-            raise QueryError("only SELECT is allowed: profiles are read-only")
-        result = connection.execute(statements[0])
+        result = connection.execute(_one_select(connection, sql))
         columns = [column[0] for column in result.description]
-        return columns, result.fetchall()
+        return columns, result.fetchall() if max_rows is None else result.fetchmany(max_rows)
     except duckdb.Error as error:
-        raise QueryError(str(error).replace("\n", " ").strip()) from error
+        raise QueryError(_one_line(error)) from error
+
+
+def _one_select(connection: Any, sql: str) -> Any:
+    statements = connection.extract_statements(sql)
+    if len(statements) != 1:
+        raise QueryError(f"one SELECT is expected, found {len(statements)} statements")
+    if statements[0].type != duckdb.StatementType.SELECT:
+        raise QueryError("only SELECT is allowed: profiles are read-only")
+    return statements[0]
+
+
+def _one_line(error: Exception) -> str:
+    return str(error).replace("\n", " ").strip()
 
 
 def _processed_jobs(store: Store) -> list[str]:

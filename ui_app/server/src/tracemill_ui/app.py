@@ -8,6 +8,9 @@
     GET    api/profiles/{job}/histogram         own histogram; ?series=
     GET    api/profiles/{job}/info              processes, clocks, drops
     GET    api/profiles/{job}/timeline/…        lanes and events; see timeline/api.py
+    GET    api/queries                          named queries and tables; see sql.py
+    POST   api/profiles/{job}/query             one SELECT; see sql.py
+    GET    api/settings                         hours after which the server ends; POST sets them
     GET    api/profiles/{job}/reports           formats of the stored report
     GET    api/profiles/{job}/report            stored report; ?format=html|json|txt
     GET    /…                                   the page itself
@@ -40,6 +43,7 @@ from tracemill_ui import errors
 from tracemill_ui.errors import ApiError
 from tracemill_ui.filters import parse_filter
 from tracemill_ui.histogram import annotation_histogram
+from tracemill_ui.idle import IdleNote, IdleWatch
 from tracemill_ui.info import information
 from tracemill_ui.jobs import JobList
 from tracemill_ui.listing import find, parse_search, whole_number
@@ -49,6 +53,7 @@ from tracemill_ui.panels.kernels import MAX_K
 from tracemill_ui.panels.model import Context, Options
 from tracemill_ui.panels.steps import MEASURES
 from tracemill_ui.security import REPORT_CSP, Guard, HostCheck, page_csp
+from tracemill_ui.sql import SqlApi
 from tracemill_ui.timeline.api import TimelineApi
 
 STATIC_FOLDER = Path(__file__).parent / "static"
@@ -64,6 +69,7 @@ class Api:
         self.jobs = JobList(store)
         self.loaded = LoadedProfiles(store, self.jobs)
         self.timeline = TimelineApi(store, self.loaded)
+        self.sql = SqlApi(store)
 
     def profiles(self, request: Request) -> Response:
         """List jobs."""
@@ -150,6 +156,7 @@ class Api:
             Route(f"{job}/histogram", self.histogram, methods=["GET"]),
             Route(f"{job}/info", self.info, methods=["GET"]),
             *self.timeline.routes(),
+            *self.sql.routes(),
             Route(f"{job}/reports", self.reports, methods=["GET"]),
             Route(f"{job}/report", self.report, methods=["GET"]),
             Route("/api/{rest:path}", _no_such_call),
@@ -184,14 +191,19 @@ class PageFiles(StaticFiles):
 
 
 def create_app(
-    store: Store, allowed_hosts: Iterable[str] = (), static_folder: Path = STATIC_FOLDER
+    store: Store,
+    allowed_hosts: Iterable[str] = (),
+    static_folder: Path = STATIC_FOLDER,
+    idle: IdleWatch | None = None,
 ) -> Starlette:
     """Build the application over a store.
 
     ``allowed_hosts`` are answered besides loopback names; ``.example.org`` stands for all names
-    below. Without a built page in ``static_folder`` the API still answers.
+    below. Without a built page in ``static_folder`` the API still answers. ``idle`` is told of
+    every request.
     """
     api = Api(store)
+    idle = idle or IdleWatch()
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -202,8 +214,9 @@ def create_app(
     built = index.is_file()
     page = Mount("/", PageFiles(directory=static_folder, html=True)) if built else None
     app = Starlette(
-        routes=[*api.routes(), *([page] if page else [Route("/", _not_built)])],
+        routes=[*idle.routes(), *api.routes(), *([page] if page else [Route("/", _not_built)])],
         middleware=[
+            Middleware(IdleNote, watch=idle),
             Middleware(
                 Guard,
                 hosts=HostCheck(allowed_hosts),

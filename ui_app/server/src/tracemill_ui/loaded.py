@@ -22,7 +22,7 @@ from tracemill_analysis.parquet import read_table
 from tracemill_analysis.store import Store
 from tracemill_schema.columns import Table
 from tracemill_schema.errors import StoreError, TracemillError
-from tracemill_schema.tables import aggregates, profile
+from tracemill_schema.tables import aggregates, profile, waits
 from tracemill_schema.vocab import ProcessingState
 
 from tracemill_ui.errors import ApiError
@@ -42,6 +42,7 @@ LOADED_TABLES: tuple[Table, ...] = (
     aggregates.ANNOTATION_SUMMARY,
     aggregates.CPU_SUMMARY,
     aggregates.COLLECTIVE_SUMMARY,
+    *waits.TABLES,
 )
 """What a loaded profile holds: the tables that panels are made of. Event tables stay on disk."""
 

@@ -8,6 +8,9 @@ import type {
   LoadedProfile,
   PanelData,
   ProfilesPage,
+  QueryAnswer,
+  QueryCatalog,
+  Settings,
 } from "./types";
 import type { EventDetails, Meta, RangeAnswer, SearchAnswer } from "../timeline/types";
 
@@ -95,6 +98,22 @@ export const getReports = (job: string) => call<{ formats: string[] }>(jobPath(j
 
 export const reportPath = (job: string, format: string, download = false) =>
   withQuery(jobPath(job, "report"), { format, ...(download ? { download: "1" } : {}) });
+
+export const getQueries = () => call<QueryCatalog>("api/queries");
+
+const asJson = (body: unknown): RequestInit => ({
+  method: "POST",
+  headers: { "content-type": "application/json" },
+  body: JSON.stringify(body),
+});
+
+export const runQuery = (job: string, sql: string, signal?: AbortSignal) =>
+  call<QueryAnswer>(jobPath(job, "query"), { ...asJson({ sql }), signal });
+
+export const getSettings = () => call<Settings>("api/settings");
+
+export const setSettings = (settings: { idle_hours: number }) =>
+  call<Settings>("api/settings", asJson(settings));
 
 export const getTimeline = (job: string) => call<Meta>(jobPath(job, "timeline/meta"));
 

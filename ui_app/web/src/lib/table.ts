@@ -50,7 +50,7 @@ export function tableOf(panel: PanelData): Table {
         columns: [
           { key: "label", label: "GPU", unit: "text" },
           ...panel.parts.map((part) => ({ ...part, unit: panel.unit })),
-          { key: "total", label: "Window", unit: panel.unit },
+          { key: "total", label: panel.total_label ?? "Window", unit: panel.unit },
         ],
         rows: panel.rows.map((row) => ({
           label: row.label,

@@ -16,10 +16,19 @@ class ThemeChoice {
     return this.#chosen ?? (this.#systemDark ? "dark" : "light");
   }
 
+  /** What the user chose; null follows the system. */
+  get chosen(): Theme | null {
+    return this.#chosen;
+  }
+
   toggle(): void {
     const next: Theme = this.current === "dark" ? "light" : "dark";
     const system: Theme = this.#systemDark ? "dark" : "light";
-    this.#chosen = next === system ? null : next;
+    this.choose(next === system ? null : next);
+  }
+
+  choose(theme: Theme | null): void {
+    this.#chosen = theme;
     if (this.#chosen) document.documentElement.dataset["theme"] = this.#chosen;
     else delete document.documentElement.dataset["theme"];
     try {

@@ -79,6 +79,7 @@ export interface StackedPanel extends PanelBase {
   kind: "stacked";
   parts: { key: string; label: string }[];
   rows: { label: string; values: number[]; total: number }[];
+  total_label?: string;
 }
 export interface TablePanel extends PanelBase {
   kind: "table";
@@ -151,6 +152,37 @@ export interface DashboardData {
   findings: { total: number; abstained: number; top: Finding[] };
   panels: PanelData[];
   series: string[];
+}
+
+export interface NamedQuery {
+  name: string;
+  question: string;
+  sql: string;
+}
+
+export interface SqlTable {
+  name: string;
+  doc: string;
+  columns: { name: string; type: string; unit: string; doc: string }[];
+}
+
+export interface QueryCatalog {
+  queries: NamedQuery[];
+  tables: SqlTable[];
+  max_rows: number;
+  time_limit_s: number;
+}
+
+export interface QueryAnswer {
+  columns: string[];
+  rows: Cell[][];
+  truncated: boolean;
+  dur_ms: number;
+}
+
+export interface Settings {
+  idle_hours: number;
+  idle_choices: number[];
 }
 
 export interface InfoData {

@@ -8,7 +8,7 @@ from typing import Any
 from tracemill_schema.tables.profile import JOBS
 
 from tracemill_ui.errors import ApiError
-from tracemill_ui.panels import gpu, host, kernels, steps, utilization
+from tracemill_ui.panels import gpu, host, kernels, steps, utilization, waiting
 from tracemill_ui.panels.model import Context, Panel, Row
 
 PanelMaker = Callable[[Context], Panel]
@@ -24,12 +24,19 @@ KERNEL_PANELS: tuple[PanelMaker, ...] = (
 STEP_PANELS: tuple[PanelMaker, ...] = (steps.step_histogram, steps.step_series)
 GPU_DETAIL_PANELS: tuple[PanelMaker, ...] = (
     gpu.time_breakdown,
+    waiting.idle_causes,
     gpu.launch_latency,
+    waiting.queue_depth,
     gpu.precision,
     gpu.gpu_activity,
     gpu.memory_ops,
 )
-OTHER_PANELS: tuple[PanelMaker, ...] = (gpu.collectives, host.annotation_table, host.host_metrics)
+OTHER_PANELS: tuple[PanelMaker, ...] = (
+    gpu.collectives,
+    waiting.stragglers,
+    host.annotation_table,
+    host.host_metrics,
+)
 
 PANEL_MAKERS: dict[str, PanelMaker] = {
     maker.__name__: maker
@@ -73,7 +80,7 @@ def panel_order(context: Context, has_gpu: bool, has_host: bool) -> list[PanelMa
     if not has_gpu:
         return [*cpu, *STEP_PANELS, host.annotation_table, *metrics]
     has_collectives = context.profile.tables["collective_summary"].num_rows > 0
-    communication = (gpu.collectives,) if has_collectives else ()
+    communication = (gpu.collectives, waiting.stragglers) if has_collectives else ()
     return [
         *GPU_PANELS,
         *cpu,
