@@ -24,7 +24,7 @@ from tracemill_analysis.store import open_store
 from tracemill_ui.app import create_app
 
 CHROMIUM_ARGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-PAGES = ("profiles", "dashboard", "report", "info")
+PAGES = ("profiles", "dashboard", "timeline", "report", "query", "info", "settings")
 WIDTHS = (420, 1280, 1920)
 HEIGHT = 900
 SETTLE_MS = 500
@@ -56,6 +56,9 @@ def take(browser: Browser, url: str, out: Path, job: str, theme: Any, width: int
             page.goto(f"{url}#/{name}?p={job}")
             page.locator("h1").first.wait_for()
             page.locator(".skeleton").wait_for(state="detached")
+            if name == "query":
+                page.locator("[data-query=top_kernels]").click()
+                page.get_by_role("status").wait_for()
             page.wait_for_timeout(SETTLE_MS)
             target = out / f"{job or 'empty'}-{name}-{theme}-{width}.png"
             page.screenshot(path=target, full_page=True)

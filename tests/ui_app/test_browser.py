@@ -268,7 +268,7 @@ def test_charts_are_saved_as_pictures(open_page: Open, kind: str) -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["profiles", "dashboard", "report", "info"])
+@pytest.mark.parametrize("name", ["profiles", "dashboard", "report", "query", "info", "settings"])
 def test_every_page_is_accessible(open_page: Open, theme: str, name: str) -> None:
     page = open_page(f"#/{name}?p=gpu-job", color_scheme=theme)
     expect(page.get_by_role("heading", level=1)).to_be_visible()
@@ -297,7 +297,7 @@ def test_the_theme_follows_the_system_until_it_is_chosen(open_page: Open) -> Non
     expect(page.get_by_role("button", name="Change to dark colours")).to_be_visible()
 
 
-@pytest.mark.parametrize("name", ["profiles", "dashboard", "report", "info"])
+@pytest.mark.parametrize("name", ["profiles", "dashboard", "report", "query", "info", "settings"])
 @pytest.mark.parametrize("width", [420, 1920])
 def test_no_page_is_wider_than_the_window(open_page: Open, name: str, width: int) -> None:
     page = open_page(f"#/{name}?p=gpu-job", viewport={"width": width, "height": 900})
