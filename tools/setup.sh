@@ -69,7 +69,7 @@ command -v g++ >/dev/null || command -v clang++ >/dev/null || command -v c++ >/d
 mkdir -p "$stamps"
 
 manifests="schema/pyproject.toml analysis/pyproject.toml store_s3/pyproject.toml cli/pyproject.toml ui_app/server/pyproject.toml"
-step python-parts "$manifests constraints.txt requirements-dev.txt tools/requirements.py" python_parts
+step python-parts "$manifests analysis/setup.py analysis/native constraints.txt requirements-dev.txt tools/requirements.py" python_parts
 step recorder "sdk" recorder
 step web-app "ui_app/web" web_app
 if [ "${1:-}" = aws ]; then step aws-parts "requirements-aws.txt constraints.txt" aws_parts; fi

@@ -16,6 +16,28 @@ NULL_ID = -1
 """Id that stands for no text."""
 
 
+def distinct(ids: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the distinct ids, ascending, and the place of each among them; -1 is an id too.
+
+    As ``np.unique`` with ``return_inverse``, without sorting: ids are positions in a small table.
+    """
+    if not len(ids):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    lowest = int(ids.min())
+    span = int(ids.max()) - lowest + 1
+    if span > _TABLE_PER_ID * len(ids) + _TABLE_ALWAYS:
+        unique, inverse = np.unique(ids, return_inverse=True)
+        return unique.astype(np.int64), inverse.astype(np.int64)
+    offsets = ids - np.int32(lowest)
+    met = np.zeros(span, np.bool_)
+    met[offsets] = True
+    return np.flatnonzero(met) + lowest, (np.cumsum(met) - 1)[offsets]
+
+
+_TABLE_PER_ID = 8
+_TABLE_ALWAYS = 4096
+
+
 class _Ids(dict[str, int]):
     """Gives each new text the next number."""
 
@@ -72,8 +94,8 @@ class StringPool:
 
     def texts(self, ids: NDArray[np.int32]) -> tuple[list[str | None], NDArray[np.int64]]:
         """Return the distinct texts behind ``ids`` and, for each id, its place among them."""
-        unique, inverse = np.unique(ids, return_inverse=True)
-        return [self._text(number) for number in unique.tolist()], inverse.astype(np.int64)
+        unique, places = distinct(ids)
+        return [self._text(number) for number in unique.tolist()], places
 
     def array(self, ids: NDArray[np.int32]) -> Any:
         """Return the texts of ``ids`` as a ``pyarrow`` string array, null where the id is -1."""

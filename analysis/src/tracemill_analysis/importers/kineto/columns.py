@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -21,16 +22,17 @@ from tracemill_schema.tables.events import (
 from tracemill_schema.vocab import DropReason
 
 from tracemill_analysis.events import EventWriter
+from tracemill_analysis.events.strings import NULL_ID
 from tracemill_analysis.importers.base import DropCounter
-from tracemill_analysis.importers.kineto.batch import Batch
+from tracemill_analysis.importers.kineto.batch import Batch, DecodedBatch
 from tracemill_analysis.importers.kineto.categories import (
     KIND_BY_CATEGORY,
     EventKind,
     is_annotation_name,
 )
-from tracemill_analysis.importers.kineto.labels import memory_kind, sync_kind
 from tracemill_analysis.importers.kineto.model import Complete
-from tracemill_analysis.importers.kineto.numbers import integers
+from tracemill_analysis.importers.kineto.native import PlainEvents
+from tracemill_analysis.importers.kineto.plain_batch import PlainBatch
 from tracemill_analysis.importers.kineto.times import parse_us
 
 Int64 = NDArray[np.int64]
@@ -47,29 +49,56 @@ class EventSorter:
         self._writer = writer
         self._drops = drops
 
-    def add(self, events: Sequence[Any]) -> None:
+    def add(self, events: Sequence[Any] | PlainEvents) -> None:
         """Take decoded events, in file order."""
+        if isinstance(events, PlainEvents):
+            self._add_plain(events)
+            return
         complete = [event for event in events if type(event) is Complete]
         self._drops.add(DropReason.NOT_USED, len(events) - len(complete))
         if not complete:
             return
-        self.complete += len(complete)
         kinds = np.fromiter(
             map(KIND_BY_CATEGORY.__getitem__, map(attrgetter("cat"), complete)),
             np.int8,
             len(complete),
         )
+        used = self._count_kinds(kinds)
+        starts, durations, good = self._times(complete, used)
+        self._hand_out(
+            np.where(good, kinds, EventKind.NOT_USED),
+            lambda rows: DecodedBatch(
+                [complete[row] for row in rows.tolist()],
+                starts[rows],
+                durations[rows],
+                self._writer.strings,
+                self._drops,
+            ),
+        )
+
+    def _add_plain(self, events: PlainEvents) -> None:
+        self._drops.add(DropReason.NOT_USED, len(events) - events.rows)
+        if events.rows:
+            self._count_kinds(events.kinds)
+            strings = self._writer.strings
+            pool_ids = np.append(strings.ids(events.texts, len(events.texts)), np.int32(NULL_ID))
+            self._hand_out(
+                events.kinds, partial(PlainBatch, events, strings=strings, pool_ids=pool_ids)
+            )
+
+    def _count_kinds(self, kinds: NDArray[np.int8]) -> NDArray[np.bool_]:
+        """Count the events that are not used; return which are."""
+        self.complete += len(kinds)
         unused = kinds <= EventKind.UNKNOWN
         self.unknown += int((kinds == EventKind.UNKNOWN).sum())
         self._drops.add(DropReason.NOT_USED, int(unused.sum()))
-        starts, durations, good = self._times(complete, ~unused)
+        return ~unused
+
+    def _hand_out(self, kinds: NDArray[np.int8], batch_of: Callable[[Int64], Batch]) -> None:
         for kind, handler in _HANDLERS.items():
-            rows = np.flatnonzero(good & (kinds == kind))
+            rows = np.flatnonzero(kinds == kind)
             if len(rows):
-                picked = [complete[row] for row in rows.tolist()]
-                handler(
-                    self, Batch(picked, starts[rows], durations[rows], self._writer, self._drops)
-                )
+                handler(self, batch_of(rows))
 
     def _times(
         self, events: list[Any], used: NDArray[np.bool_]
@@ -98,7 +127,7 @@ class EventSorter:
             batch,
             {
                 **batch.gpu_place(),
-                "name": batch.texts(batch.names()),
+                "name": batch.text_ids("name"),
                 **batch.dimensions("grid"),
                 **batch.dimensions("block"),
                 "registers": batch.integers("registers", pa.int32()),
@@ -110,20 +139,17 @@ class EventSorter:
 
     def memory_ops(self, batch: Batch) -> None:
         """Add memory copies and sets."""
-        names = batch.names()
-        recorded = [a.direction if a.kind is None else a.kind for a in batch.args]
-        kinds, sources, targets = zip(*map(memory_kind, names, recorded), strict=True)
-        sizes = [a.size if a.bytes is None else a.bytes for a in batch.args]
+        kinds, sources, targets = batch.memory_kinds()
         self._keep(
             MEMORY_OPS,
             batch,
             {
                 **batch.gpu_place(),
-                "name": batch.texts(names),
-                "kind": batch.texts(kinds),
-                "src_kind": pa.array(sources, pa.string()),
-                "dst_kind": pa.array(targets, pa.string()),
-                "bytes": integers(sizes, self._drops),
+                "name": batch.text_ids("name"),
+                "kind": kinds,
+                "src_kind": sources,
+                "dst_kind": targets,
+                "bytes": batch.sizes(),
             },
         )
 
@@ -142,7 +168,7 @@ class EventSorter:
             batch,
             {
                 "thread": batch.threads(),
-                "name": batch.texts(batch.names()),
+                "name": batch.text_ids("name"),
                 "api": batch.constant(api),
                 "correlation": batch.integers("correlation"),
             },
@@ -150,16 +176,14 @@ class EventSorter:
 
     def syncs(self, batch: Batch) -> None:
         """Add synchronisations seen from the device."""
-        names = batch.names()
-        kinds = [sync_kind(str(a.sync_kind or n)) for a, n in zip(batch.args, names, strict=True)]
         self._keep(
             SYNCS,
             batch,
             {
                 **batch.gpu_place(),
                 "side": batch.constant("device"),
-                "kind": batch.texts(kinds),
-                "name": batch.texts(names),
+                "kind": batch.sync_kinds(),
+                "name": batch.text_ids("name"),
             },
         )
 
@@ -171,7 +195,7 @@ class EventSorter:
             batch,
             {
                 "thread": batch.threads(),
-                "name": batch.texts(batch.names()),
+                "name": batch.text_ids("name"),
                 "external_id": batch.integers("external_id"),
             },
         )
@@ -191,31 +215,31 @@ class EventSorter:
             batch,
             {
                 "thread": batch.threads(),
-                "name": batch.texts(batch.names()),
-                "category": batch.texts([event.cat for event in batch.events]),
-                "module": batch.optional_texts([a.module or None for a in batch.args]),
+                "name": batch.text_ids("name"),
+                "category": batch.text_ids("cat"),
+                "module": batch.modules(),
                 "shapes": batch.shapes(),
             },
         )
 
     def old_operators(self, batch: Batch) -> None:
         """Add operators of 2021, among which the profiler's own ranges stand."""
-        is_range = np.array([is_annotation_name(event.name) for event in batch.events], np.bool_)
+        is_range = batch.by_name(is_annotation_name) != 0
         for rows, handler in ((is_range, self.annotations), (~is_range, self.operators)):
             if rows.any():
                 handler(batch.part(np.flatnonzero(rows)))
 
     def mtia(self, batch: Batch) -> None:
         """Add device events of MTIA: transfers, waits and records, kernels."""
-        kinds = np.array([_MTIA_KINDS.get(e.name, 0) for e in batch.events], np.int8)
+        kinds = batch.by_name(lambda name: _MTIA_KINDS.get(name, 0))
         for kind, handler in enumerate((self.kernels, self.memory_ops, self.syncs)):
             rows = np.flatnonzero(kinds == kind)
             if len(rows):
                 handler(batch.part(rows))
 
     def _note_pid(self, batch: Batch) -> None:
-        if self.pid is None and isinstance(batch.events[0].pid, int):
-            self.pid = batch.events[0].pid
+        if self.pid is None:
+            self.pid = batch.first_pid()
 
 
 _MTIA_KINDS = {"dma_request": 1, "event_wait": 2, "event_record": 2}

@@ -14,6 +14,7 @@ from tracemill_analysis.importers.base import (
     WorkItem,
     no_progress,
 )
+from tracemill_analysis.importers.kineto import native
 from tracemill_analysis.importers.kineto.columns import EventSorter
 from tracemill_analysis.importers.kineto.header import read_header, trailer_facts
 from tracemill_analysis.importers.kineto.probe import distributed
@@ -43,7 +44,14 @@ def convert(
     with scratch_folder() as folder, Source(path) as source, EventWriter(folder) as writer:
         header = read_header(source)
         sorter = EventSorter(writer, drops)
-        splitter = EventSplitter(source.read, header.rest, header.position, drops, bare=header.bare)
+        splitter = EventSplitter(
+            source.read,
+            header.rest,
+            header.position,
+            drops,
+            bare=header.bare,
+            plain=native.decode_plain,
+        )
         for events in splitter:
             sorter.add(events)
             progress(item.source_name, source.fraction_read)

@@ -64,5 +64,11 @@ def sync_kind(label: str) -> str:
 def message_bytes(args: Args) -> int | None:
     """Return a collective's message size: the larger of input and output; None if unknown."""
     counts = [n for n in (args.in_elements, args.out_elements) if isinstance(n, int)]
-    size = _ELEMENT_BYTES.get(re.sub(r"[^a-z0-9]", "", str(args.dtype).lower()))
+    size = element_bytes(str(args.dtype))
     return max(counts) * size if counts and size else None
+
+
+@lru_cache(maxsize=256)
+def element_bytes(dtype: str) -> int | None:
+    """Return the size of an element of a type as recorders name it; None if unknown."""
+    return _ELEMENT_BYTES.get(re.sub(r"[^a-z0-9]", "", dtype.lower()))

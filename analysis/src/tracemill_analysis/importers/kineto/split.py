@@ -14,6 +14,7 @@ from typing import Any
 from tracemill_schema.vocab import DropReason
 
 from tracemill_analysis.importers.base import DropCounter
+from tracemill_analysis.importers.kineto.native import PlainEvents
 from tracemill_analysis.importers.kineto.repair import SPACE, Repair, decode_events
 
 CHUNK_BYTES = 2 << 20
@@ -32,12 +33,22 @@ _AFTER_ARRAY = re.compile(rb'\s*(?:,\s*"|\}\s*\Z|\Z)')
 _END_CANDIDATES = 16
 
 
+Events = list[Any] | PlainEvents
+PlainDecoder = Callable[[bytes, int], PlainEvents | None]
+"""Decodes the comma-separated events before a place in a buffer, if it can."""
+
+
+def no_plain_decoder(_buffer: bytes, _end: int) -> None:
+    """Leave every chunk to the general decoder."""
+
+
 class EventSplitter:
-    """Iterates over lists of decoded events of one array.
+    """Iterates over the decoded events of one array, chunk by chunk.
 
     ``read(n)`` returns up to n bytes, none at the end. Elements that cannot be decoded are counted
     in ``drops``; ``elements`` counts all, good and bad. After the iteration ``trailer`` holds the
-    text behind the array. ``bare`` arrays may lack their closing bracket.
+    text behind the array. ``bare`` arrays may lack their closing bracket. ``plain`` is tried on
+    each chunk first; where it gives None the general decoder reads.
     """
 
     def __init__(
@@ -49,6 +60,7 @@ class EventSplitter:
         *,
         bare: bool = False,
         chunk_bytes: int = CHUNK_BYTES,
+        plain: PlainDecoder = no_plain_decoder,
     ) -> None:
         self.elements = 0
         self.trailer = b""
@@ -58,10 +70,11 @@ class EventSplitter:
         self._drops = drops
         self._bare = bare
         self._chunk_bytes = chunk_bytes
+        self._plain = plain
         self._ended = False
         self._skipping = False
 
-    def __iter__(self) -> Iterator[list[Any]]:
+    def __iter__(self) -> Iterator[Events]:
         barren_bytes = 0
         while not self._ended:
             more = self._read(self._chunk_bytes)
@@ -83,11 +96,11 @@ class EventSplitter:
         if self._ended:
             self._read_trailer()
 
-    def _some(self) -> list[Any]:
+    def _some(self) -> Events:
         """Decode the whole events in the buffer and keep the rest of it."""
         border = self._last_border()
         if border is not None:
-            events = decode_events(memoryview(self._buffer)[: border.start() + 1])
+            events = self._decode(border.start() + 1)
             if events is not None:
                 self.elements += len(events)
                 self._consume(border.end())
@@ -101,6 +114,10 @@ class EventSplitter:
             self._skipping = True
         return repaired
 
+    def _decode(self, end: int) -> Events | None:
+        plain = self._plain(self._buffer, end)
+        return decode_events(memoryview(self._buffer)[:end]) if plain is None else plain
+
     def _last_border(self) -> re.Match[bytes] | None:
         """Find the border between the last event that another one follows, and that one."""
         low = max(len(self._buffer) - (64 << 10), 0)
@@ -109,7 +126,7 @@ class EventSplitter:
             borders = list(_ANY_BORDER.finditer(self._buffer))
         return borders[-1] if borders else None
 
-    def _skip(self) -> list[Any]:
+    def _skip(self) -> Events:
         """Look for the next event behind one that was too long."""
         border = _BORDER.search(self._buffer)
         if border is None:
@@ -119,11 +136,11 @@ class EventSplitter:
         self._consume(border.end())
         return self._some()
 
-    def _remainder(self) -> list[Any]:
+    def _remainder(self) -> Events:
         """Decode what is left when the file has ended."""
         end = self._array_end()
         if end is not None and not self._skipping:
-            events = decode_events(self._buffer[:end].rstrip(b" \t\r\n,"))
+            events = self._decode(len(self._buffer[:end].rstrip(b" \t\r\n,")))
             if events is None:
                 return self._repair_to(end)
             self.elements += len(events)
