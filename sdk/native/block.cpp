@@ -43,6 +43,25 @@ std::uint8_t bytes_needed(std::uint64_t all_bits) {
   return width;
 }
 
+// The column's values by its encoding, in `encoded`; returns all bits that occur.
+std::uint64_t encode_values(const std::vector<std::uint64_t>& values, schema::Encoding encoding,
+                            std::vector<std::uint64_t>& encoded) {
+  std::uint64_t previous = 0;
+  std::uint64_t all_bits = 0;
+  for (std::size_t row = 0; row < values.size(); ++row) {
+    std::uint64_t value = values[row];
+    if (encoding == schema::Encoding::kDelta) {
+      value = zigzag(values[row] - previous);
+      previous = values[row];
+    } else if (encoding == schema::Encoding::kZigzag) {
+      value = zigzag(value);
+    }
+    encoded[row] = value;
+    all_bits |= value;
+  }
+  return all_bits;
+}
+
 }  // namespace
 
 std::uint32_t crc32c(const std::uint8_t* bytes, std::size_t length, std::uint32_t crc) {
@@ -58,47 +77,38 @@ std::uint32_t crc32c(const std::uint8_t* bytes, std::size_t length, std::uint32_
   return ~crc;
 }
 
-void encode_columns(const Columns& columns, const schema::Encoding* encodings,
-                    std::vector<std::uint8_t>& payload) {
+void encode_columns(const Columns& columns, const schema::Encoding* encodings, Payload& payload) {
   const std::size_t rows = columns.rows();
   std::vector<std::uint64_t> encoded(rows);
   for (std::size_t c = 0; c < columns.values.size(); ++c) {
-    const std::vector<std::uint64_t>& values = columns.values[c];
-    std::uint64_t previous = 0;
-    std::uint64_t all_bits = 0;
-    for (std::size_t row = 0; row < rows; ++row) {
-      std::uint64_t value = values[row];
-      if (encodings[c] == schema::Encoding::kDelta) {
-        value = zigzag(values[row] - previous);
-        previous = values[row];
-      } else if (encodings[c] == schema::Encoding::kZigzag) {
-        value = zigzag(value);
-      }
-      encoded[row] = value;
-      all_bits |= value;
-    }
+    const std::uint64_t all_bits = encode_values(columns.values[c], encodings[c], encoded);
     const std::uint8_t width = bytes_needed(all_bits);
-    payload.push_back(width);
-    std::size_t at = payload.size();
-    payload.resize(at + width * rows);
+    payload.bytes.push_back(width);
+    std::size_t at = payload.bytes.size();
+    payload.bytes.resize(at + width * rows);
     for (unsigned plane = 0; plane < width; ++plane) {
+      std::uint8_t* bytes = payload.bytes.data() + at;
       for (std::size_t row = 0; row < rows; ++row) {
-        payload[at++] = static_cast<std::uint8_t>(encoded[row] >> (8 * plane));
+        bytes[row] = static_cast<std::uint8_t>(encoded[row] >> (8 * plane));
       }
+      at += rows;
+      payload.cuts.push_back(at);
     }
   }
 }
 
-void seal_block(const BlockHeader& header, const std::vector<std::uint8_t>& payload,
+void seal_block(const BlockHeader& header, const Payload& payload,
                 std::vector<std::uint8_t>& block) {
   block.assign(schema::kFrameBytes, 0);
   schema::Codec codec = schema::Codec::kZstd;
-  const bool compressed = payload.size() >= kMinCompressBytes && compress(payload, block) &&
-                          block.size() - schema::kFrameBytes < payload.size();
+  const std::vector<std::uint8_t>& bytes = payload.bytes;
+  const bool compressed = bytes.size() >= kMinCompressBytes &&
+                          compress(bytes, payload.cuts, block) &&
+                          block.size() - schema::kFrameBytes < bytes.size();
   if (!compressed) {
     codec = schema::Codec::kNone;
     block.resize(schema::kFrameBytes);
-    block.insert(block.end(), payload.begin(), payload.end());
+    block.insert(block.end(), bytes.begin(), bytes.end());
   }
   std::vector<std::uint8_t> frame;
   frame.reserve(schema::kFrameBytes);
@@ -108,7 +118,7 @@ void seal_block(const BlockHeader& header, const std::vector<std::uint8_t>& payl
   append_le(frame, std::uint8_t{0});
   append_le(frame, header.rows);
   append_le(frame, static_cast<std::uint32_t>(block.size() - schema::kFrameBytes));
-  append_le(frame, static_cast<std::uint32_t>(payload.size()));
+  append_le(frame, static_cast<std::uint32_t>(bytes.size()));
   append_le(frame, header.sequence);
   append_le(frame, header.first_ns);
   append_le(frame, header.last_ns);

@@ -34,12 +34,21 @@ struct BlockHeader {
 
 std::uint32_t crc32c(const std::uint8_t* bytes, std::size_t length, std::uint32_t crc = 0);
 
+// The payload of a block, and the positions in it where a plane of a column ends.
+struct Payload {
+  void clear() {
+    bytes.clear();
+    cuts.clear();
+  }
+  std::vector<std::uint8_t> bytes;
+  std::vector<std::size_t> cuts;
+};
+
 // Appends the payload of a columnar block to `payload`.
-void encode_columns(const Columns& columns, const schema::Encoding* encodings,
-                    std::vector<std::uint8_t>& payload);
+void encode_columns(const Columns& columns, const schema::Encoding* encodings, Payload& payload);
 
 // Makes a whole block, ready to be written with one call, in `block`.
-void seal_block(const BlockHeader& header, const std::vector<std::uint8_t>& payload,
+void seal_block(const BlockHeader& header, const Payload& payload,
                 std::vector<std::uint8_t>& block);
 
 // Little-endian append, whatever the machine's order.

@@ -38,6 +38,11 @@ SegmentWriter::SegmentWriter(StringTable& strings, DropCounters& drops, WriterOp
 
 SegmentWriter::~SegmentWriter() { close(); }
 
+void SegmentWriter::set_payload(const std::string& json) {
+  payload_.clear();
+  payload_.bytes.assign(json.begin(), json.end());
+}
+
 bool SegmentWriter::make_folder() {
   for (std::size_t end = options_.folder.find('/', 1);; end = options_.folder.find('/', end + 1)) {
     const std::string part = options_.folder.substr(0, end);
@@ -87,7 +92,7 @@ bool SegmentWriter::write_header() {
                 schema::kRawFormatVersion, next_segment_ - 1,
                 available_codec() == schema::Codec::kZstd ? "zstd" : "none");
   const std::string json = head + options_.meta_members + "}";
-  payload_.assign(json.begin(), json.end());
+  set_payload(json);
   const std::int64_t now = monotonic_ns();
   if (!write_block(schema::Kind::kMeta, 1, now, now, true)) return false;
   header_written_ = true;
@@ -110,9 +115,9 @@ bool SegmentWriter::write_strings(const std::vector<std::uint64_t>& ids, bool wi
     string_written_[id] = true;
     missing.push_back(id);
     const std::string_view text = strings_.text(static_cast<std::uint32_t>(id));
-    append_le(payload_, static_cast<std::uint32_t>(id));
-    append_le(payload_, static_cast<std::uint32_t>(text.size()));
-    payload_.insert(payload_.end(), text.begin(), text.end());
+    append_le(payload_.bytes, static_cast<std::uint32_t>(id));
+    append_le(payload_.bytes, static_cast<std::uint32_t>(text.size()));
+    payload_.bytes.insert(payload_.bytes.end(), text.begin(), text.end());
   }
   if (missing.empty()) return true;
   const std::int64_t now = monotonic_ns();
@@ -145,7 +150,7 @@ bool SegmentWriter::write_columns(const BlockSpec& spec, const Columns& columns)
 bool SegmentWriter::write_meta(const std::string& members) {
   if (!ensure_open()) return false;
   const std::string json = "{" + members + "}";
-  payload_.assign(json.begin(), json.end());
+  set_payload(json);
   const std::int64_t now = monotonic_ns();
   return write_block(schema::Kind::kMeta, 1, now, now, true);
 }

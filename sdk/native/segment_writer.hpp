@@ -62,6 +62,7 @@ class SegmentWriter {
 
  private:
   bool make_folder();
+  void set_payload(const std::string& json);
   bool write_header();
   bool write_block(schema::Kind kind, std::uint32_t rows, std::int64_t first_ns,
                    std::int64_t last_ns, bool within_reserve);
@@ -85,7 +86,7 @@ class SegmentWriter {
   std::atomic<std::uint64_t> written_bytes_{0};
   std::vector<bool> string_written_;
   std::array<std::uint64_t, kDropWords.size()> drops_written_{};
-  std::vector<std::uint8_t> payload_;
+  Payload payload_;
   std::vector<std::uint8_t> block_;
 };
 

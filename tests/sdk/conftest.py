@@ -10,7 +10,7 @@ import pytest
 import tracemill
 
 from tests.sdk.fake_cuda.build import build
-from tests.support import tmraw
+from tests.support import sanitizers, tmraw
 
 
 class Recorder:
@@ -51,4 +51,4 @@ def recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Record
 @pytest.fixture(scope="session")
 def fakes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of the stand-ins for the CUDA libraries."""
-    return build(tmp_path_factory.mktemp("fake_cuda"))
+    return build(tmp_path_factory.mktemp("fake_cuda"), *sanitizers.compiler_flags())

@@ -9,6 +9,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+from tests.support import sanitizers
+
 _OURS = ("TRACEMILL_", "SM_", "SLURM_", "OMPI_", "PMI_")
 _RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "TRAINING_JOB_NAME")
 
@@ -43,10 +45,11 @@ def run_command(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command like ``run`` does; a failure shows its stderr."""
     settings: dict[str, Any] = {"TRACEMILL_OUTPUT": str(folder / "store"), "TRACEMILL_JOB": "job"}
+    command, full_environment = sanitizers.wrap(command, environment(**{**settings, **env}))
     done = subprocess.run(
         command,
         cwd=folder,
-        env=environment(**{**settings, **env}),
+        env=full_environment,
         capture_output=True,
         text=True,
         timeout=120,

@@ -41,13 +41,14 @@ void test_columns() {
   columns.add(5, std::int64_t{-1});
   columns.add(5, std::int64_t{1});
   const schema::Encoding encodings[] = {schema::Encoding::kPlain, schema::Encoding::kDelta};
-  std::vector<std::uint8_t> payload;
+  Payload payload;
   encode_columns(columns, encodings, payload);
   // width 1, 5 5; width 1, zigzag(-1) = 1, zigzag(+2) = 4
-  CHECK((payload == std::vector<std::uint8_t>{1, 5, 5, 1, 1, 4}));
+  CHECK((payload.bytes == std::vector<std::uint8_t>{1, 5, 5, 1, 1, 4}));
+  CHECK((payload.cuts == std::vector<std::size_t>{3, 6}));
   payload.clear();
   encode_columns(Columns(2), encodings, payload);
-  CHECK((payload == std::vector<std::uint8_t>{0, 0}));
+  CHECK((payload.bytes == std::vector<std::uint8_t>{0, 0}));
 }
 
 void test_ring() {
