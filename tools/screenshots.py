@@ -24,7 +24,7 @@ from tracemill_analysis.store import open_store
 from tracemill_ui.app import create_app
 
 CHROMIUM_ARGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-PAGES = ("profiles", "dashboard", "timeline", "report", "query", "info", "settings")
+PAGES = ("profiles", "dashboard", "timeline", "compare", "report", "query", "info", "settings")
 WIDTHS = (420, 1280, 1920)
 HEIGHT = 900
 SETTLE_MS = 500
@@ -45,7 +45,9 @@ def served(store: str) -> Iterator[str]:
         thread.join(timeout=10)
 
 
-def take(browser: Browser, url: str, out: Path, job: str, theme: Any, width: int) -> None:
+def take(
+    browser: Browser, url: str, out: Path, job: str, theme: Any, width: int, compare_with: str
+) -> None:
     """Take the pictures of one job in one theme and width."""
     viewport = {"width": width, "height": HEIGHT}
     with browser.new_context(color_scheme=theme, viewport=viewport) as context:
@@ -53,7 +55,8 @@ def take(browser: Browser, url: str, out: Path, job: str, theme: Any, width: int
         for name in PAGES:
             if name != "profiles" and not job:
                 continue
-            page.goto(f"{url}#/{name}?p={job}")
+            other = f"&b={compare_with}" if name == "compare" else ""
+            page.goto(f"{url}#/{name}?p={job}{other}")
             page.locator("h1").first.wait_for()
             page.locator(".skeleton").wait_for(state="detached")
             if name == "query":
@@ -79,14 +82,16 @@ def main() -> int:
     parser.add_argument("--width", type=int, action="append", help=f"default: {WIDTHS}")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    jobs = options.job or processed_jobs(options.store) or [""]
+    all_jobs = processed_jobs(options.store)
+    jobs = options.job or all_jobs or [""]
     chromium = os.environ.get("TRACEMILL_CHROMIUM", "/usr/bin/chromium")
     with served(options.store) as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGS)
         for job in jobs:
             for theme in ("light", "dark"):
                 for width in options.width or WIDTHS:
-                    take(browser, url, options.out, job, theme, width)
+                    other = next((name for name in all_jobs if name != job), job)
+                    take(browser, url, options.out, job, theme, width, other)
         browser.close()
     return 0
 

@@ -8,6 +8,7 @@
     GET    api/profiles/{job}/histogram         own histogram; ?series=
     GET    api/profiles/{job}/info              processes, clocks, drops
     GET    api/profiles/{job}/timeline/…        lanes and events; see timeline/api.py
+    GET    api/compare                          two profiles side by side; ?a=&b=
     GET    api/queries                          named queries and tables; see sql.py
     POST   api/profiles/{job}/query             one SELECT; see sql.py
     GET    api/settings                         hours after which the server ends; POST sets them
@@ -48,6 +49,7 @@ from tracemill_ui.info import information
 from tracemill_ui.jobs import JobList
 from tracemill_ui.listing import find, parse_search, whole_number
 from tracemill_ui.loaded import LoadedProfiles
+from tracemill_ui.panels.compare import comparison
 from tracemill_ui.panels.dashboard import dashboard
 from tracemill_ui.panels.kernels import MAX_K
 from tracemill_ui.panels.model import Context, Options
@@ -106,6 +108,13 @@ class Api:
         """Answer the Info page."""
         return JSONResponse(information(self._context(request)))
 
+    def compare(self, request: Request) -> Response:
+        """Answer two profiles side by side."""
+        names = [layout.check_name(request.query_params.get(side, "")) for side in ("a", "b")]
+        for name in names:
+            self.loaded.require_processed(name)
+        return JSONResponse(comparison(self.store, *names))
+
     def reports(self, request: Request) -> Response:
         """List the formats a report is stored in."""
         job = _job_name(request)
@@ -153,6 +162,7 @@ class Api:
             Route("/api/loaded/{job}", self.load, methods=["POST"]),
             Route("/api/loaded/{job}", self.unload, methods=["DELETE"]),
             Route(f"{job}/dashboard", self.dashboard, methods=["GET"]),
+            Route("/api/compare", self.compare, methods=["GET"]),
             Route(f"{job}/histogram", self.histogram, methods=["GET"]),
             Route(f"{job}/info", self.info, methods=["GET"]),
             *self.timeline.routes(),

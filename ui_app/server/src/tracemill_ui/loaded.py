@@ -102,7 +102,7 @@ class LoadedProfiles:
 
     def load(self, name: str) -> None:
         """Begin to load a profile (again, if it had failed); ApiError if that makes no sense."""
-        self._processed_entry(name)
+        self.require_processed(name)
         with self._lock:
             slot = self._slots.get(name)
             if slot is not None and slot.state != FAILED:
@@ -142,7 +142,7 @@ class LoadedProfiles:
 
     def profile(self, name: str) -> Profile:
         """Return a loaded profile as the store has it now; ApiError (409) if it is not loaded."""
-        entry = self._processed_entry(name)
+        entry = self.require_processed(name)
         with self._lock:
             slot = self._slots.get(name)
         if slot is None:
@@ -161,7 +161,8 @@ class LoadedProfiles:
                 self._recent.move_to_end(name)
         return profile
 
-    def _processed_entry(self, name: str) -> JobEntry:
+    def require_processed(self, name: str) -> JobEntry:
+        """Return a profile's entry; ApiError says why its tables cannot be read yet."""
         entry = self._jobs.get(name)
         if entry is None:
             raise ApiError(
@@ -179,7 +180,7 @@ class LoadedProfiles:
 
     def _read_slot(self, name: str, slot: _Slot) -> None:
         try:
-            profile = self._read(self._processed_entry(name), slot)
+            profile = self._read(self.require_processed(name), slot)
             self._keep(name, slot, profile)
             slot.state = LOADED
         except (TracemillError, ApiError) as error:

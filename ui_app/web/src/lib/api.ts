@@ -1,6 +1,7 @@
 // Calls to the server. All addresses are relative to the page, so any base path works.
 
 import type {
+  CompareData,
   DashboardData,
   HistogramPanel,
   EmptyPanel,
@@ -98,6 +99,9 @@ export const getReports = (job: string) => call<{ formats: string[] }>(jobPath(j
 
 export const reportPath = (job: string, format: string, download = false) =>
   withQuery(jobPath(job, "report"), { format, ...(download ? { download: "1" } : {}) });
+
+export const getComparison = (a: string, b: string, signal?: AbortSignal) =>
+  call<CompareData>(withQuery("api/compare", { a, b }), { signal });
 
 export const getQueries = () => call<QueryCatalog>("api/queries");
 

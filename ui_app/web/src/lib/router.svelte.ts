@@ -1,6 +1,6 @@
 // The whole view stands in the hash, so a link restores it and no path reaches the server.
 
-export const PAGES = ["profiles", "dashboard", "timeline", "report", "query", "info", "settings"] as const;
+export const PAGES = ["profiles", "dashboard", "timeline", "compare", "report", "query", "info", "settings"] as const;
 export type Page = (typeof PAGES)[number];
 export type Params = Record<string, string>;
 

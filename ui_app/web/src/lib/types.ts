@@ -154,6 +154,16 @@ export interface DashboardData {
   series: string[];
 }
 
+export interface CompareData {
+  a: string;
+  b: string;
+  same: boolean;
+  summary: string[];
+  notes: string[];
+  panels: PanelData[];
+  findings: Record<"gained" | "lost" | "kept" | "unknown", Row[]>;
+}
+
 export interface NamedQuery {
   name: string;
   question: string;

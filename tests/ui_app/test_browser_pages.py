@@ -1,4 +1,4 @@
-"""The Query and Settings pages in Chromium."""
+"""The Query, Settings and Compare pages in Chromium."""
 
 from __future__ import annotations
 
@@ -78,3 +78,17 @@ def test_no_accessibility_problem(open_page: Open, address: str, scheme: str) ->
     else:
         expect(page.get_by_label("Hours without use")).to_be_visible()
     assert accessibility_problems(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_comparing_two_profiles(open_page: Open, scheme: str) -> None:
+    page = open_page("#/compare?p=gpu-job", color_scheme=scheme)
+    page.get_by_label("Profile B").select_option("cpu-job")
+    summary = page.get_by_role("region", name="Summary")
+    expect(summary).to_contain_text("no GPU events")
+    expect(page.locator("[data-panel=compare_steps]")).to_be_visible()
+    assert "b=cpu-job" in page.url
+    assert accessibility_problems(page) == []
+    page.get_by_role("link", name="Swap").click()
+    expect(page.get_by_label("Profile A")).to_have_value("cpu-job")
+    expect(page.get_by_label("Profile B")).to_have_value("gpu-job")
