@@ -8,7 +8,7 @@ from typing import Any
 from tracemill_schema import aws
 
 from lambdas.catalog.partitions import register
-from lambdas.common.clients import client
+from lambdas.common.clients import client, may_be_busy
 from lambdas.common.deadline import Context
 from lambdas.common.env import read_environment
 from lambdas.common.observe import count, logger, metrics
@@ -30,7 +30,8 @@ def handler(event: aws.ExecutionInput, _context: Context) -> dict[str, Any]:
     environment = read_environment(Environment)
     store = open_store(environment.store_uri)
     logger.append_keys(job_name=event["job_name"])
-    tables = register(client("glue"), store, environment.glue_database, event["job_name"])
+    with may_be_busy("Glue"):
+        tables = register(client("glue"), store, environment.glue_database, event["job_name"])
     logger.info("registered", tables=tables)
     count("PartitionsRegistered", len(tables))
     return {}

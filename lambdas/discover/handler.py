@@ -8,7 +8,7 @@ from tracemill_analysis.pipeline.finish import begin
 from tracemill_analysis.pipeline.plan import plan_recorded
 from tracemill_schema import aws, layout
 
-from lambdas.common.clients import client
+from lambdas.common.clients import client, may_be_busy
 from lambdas.common.deadline import Context
 from lambdas.common.env import read_environment
 from lambdas.common.observe import count, logger, metrics
@@ -31,7 +31,8 @@ def handler(event: aws.ExecutionInput, _context: Context) -> aws.Work:
     store = open_store(read_environment(Environment).store_uri)
     job = layout.check_name(event["job_name"])
     logger.append_keys(job_name=job)
-    training = describe(client("sagemaker"), job)
+    with may_be_busy("SageMaker"):
+        training = describe(client("sagemaker"), job)
     plan = plan_recorded(store, job, training.run)
     if not plan.items:
         shipped = [store.list_objects(p) for p in (layout.raw_prefix(job), aws.shipped_prefix(job))]

@@ -2,16 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.synth import Assembly, synthesize
-
-ACCOUNT = "123456789012"
-REGION = "eu-central-1"
-
-
-@pytest.fixture(scope="session")
-def stacks(tmp_path_factory: pytest.TempPathFactory) -> Assembly:
-    """Everything with default options."""
-    return synthesize(tmp_path_factory.mktemp("synth"), account=ACCOUNT, region=REGION)
+from tests.support.synth import ACCOUNT, REGION, Assembly, synthesize
 
 
 @pytest.fixture(scope="session")

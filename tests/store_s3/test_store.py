@@ -16,7 +16,8 @@ from tracemill_s3.cache import FileCache
 from tracemill_s3.store import S3Store
 from tracemill_schema.errors import StoreBusyError, StoreError
 
-from tests.support.aws.server import ACCOUNT, objects
+from tests.support.aws.server import objects
+from tests.support.synth import ACCOUNT
 
 
 def test_objects_lie_below_the_prefix(store: S3Store, bucket: str) -> None:

@@ -11,6 +11,9 @@ from typing import Any
 
 Resource = dict[str, Any]
 
+ACCOUNT = "123456789012"
+REGION = "eu-central-1"
+
 os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "20")
 
 

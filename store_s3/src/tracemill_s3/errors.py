@@ -33,15 +33,19 @@ _BUSY = {
     "503",
     "504",
     "InternalError",
+    "InternalServiceException",
+    "InternalFailure",
     "RequestLimitExceeded",
     "RequestTimeout",
     "RequestTimeTooSkewed",
     "ServiceUnavailable",
     "SlowDown",
     "Throttling",
+    "ThrottledException",
     "ThrottlingException",
     "TooManyRequestsException",
 }
+_NO_ANSWER = (boto.HTTPClientError, boto.ConnectionError, boto.IncompleteReadError)
 _ELSEWHERE = {"PermanentRedirect", "301", "AuthorizationHeaderMalformed"}
 
 
@@ -52,6 +56,13 @@ def translated(store: str, what: str = "") -> Iterator[None]:
         yield
     except (boto.ClientError, boto.BotoCoreError) as error:
         raise translate(error, store, what) from error
+
+
+def is_busy(error: Exception) -> bool:
+    """Tell whether the same call to an AWS service may do later: throttling, no answer."""
+    if isinstance(error, boto.ClientError):
+        return error_code(error) in _BUSY
+    return isinstance(error, _NO_ANSWER)
 
 
 def error_code(error: boto.ClientError) -> str:
@@ -70,7 +81,7 @@ def translate(error: Exception, store: str, what: str = "") -> TracemillError:
         return _from_answer(error, place, store)
     if isinstance(error, boto.ParamValidationError):
         return StoreError(f"{place}: not a usable name ({str(error).splitlines()[-1].strip()})")
-    if isinstance(error, boto.HTTPClientError | boto.ConnectionError | boto.IncompleteReadError):
+    if isinstance(error, _NO_ANSWER):
         return StoreBusyError(f"{place}: no connection to S3 ({error})")
     return StoreError(f"{place}: {error}")
 

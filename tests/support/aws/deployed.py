@@ -5,125 +5,22 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import boto3
+from botocore.client import BaseClient
 from moto.awslambda_simple.models import LambdaSimpleBackend
 from moto.core.config import default_user_config
 from tracemill_schema.aws import FUNCTIONS
 
 from tests.support.aws.runtime import Functions, FunctionSpec
-from tests.support.aws.server import ACCOUNT, REGION, endpoint, moto_server
-from tests.support.synth import Assembly
-
-RUN_LIMIT_S = 120.0
-
-
-@dataclass
-class System:
-    """An installation that runs."""
-
-    assembly: Assembly
-    bucket: str
-    prefix: str
-    functions: Functions
-    state_machine_arn: str
-    topic_queue: str
-    database: str
-    _faults: list[dict[str, Any]] = field(default_factory=list)
-
-    @property
-    def store_uri(self) -> str:
-        """Address of the store."""
-        return f"s3://{self.bucket}/{self.prefix}".rstrip("/")
-
-    def fault(
-        self, function: str, operation: str, kind: str, text: str = "", times: int = 1
-    ) -> None:
-        """Let calls of a function fail: an error code, ``hang`` or ``die``."""
-        self._faults.append(
-            {
-                "id": len(self._faults),
-                "function": function,
-                "operation": operation,
-                "text": text,
-                "fault": kind,
-                "times": times,
-            }
-        )
-        (self.functions.folder / "faults.json").write_text(json.dumps(self._faults))
-
-    def faults_used(self) -> int:
-        """How many faults have struck so far."""
-        return len(list(self.functions.folder.glob("used-*")))
-
-    def calls(self) -> list[dict[str, Any]]:
-        """Every AWS call that a function has made."""
-        return [
-            json.loads(line)
-            for path in sorted(self.functions.folder.glob("calls-*.jsonl"))
-            for line in path.read_text(encoding="utf-8").splitlines()
-        ]
-
-    def execute(self, job: str, name: str | None = None) -> Run:
-        """Run the workflow for a job to its end."""
-        client = boto3.client("stepfunctions")
-        arn = client.start_execution(
-            stateMachineArn=self.state_machine_arn,
-            name=name or f"{job}-{time.time_ns()}",
-            input=json.dumps({"job_name": job}),
-        )["executionArn"]
-        return self.wait(arn)
-
-    def wait(self, arn: str) -> Run:
-        """Wait for the end of an execution."""
-        client = boto3.client("stepfunctions")
-        end = time.monotonic() + RUN_LIMIT_S
-        while time.monotonic() < end:
-            execution = client.describe_execution(executionArn=arn)
-            if execution["status"] != "RUNNING":
-                history = client.get_execution_history(executionArn=arn)["events"]
-                return Run(execution["status"], execution, history)
-            time.sleep(0.05)
-        raise AssertionError(f"{arn} does not end")
-
-    def notices(self) -> list[tuple[str, str]]:
-        """Subject and text of the notifications since the last call."""
-        client = boto3.client("sqs")
-        found: list[tuple[str, str]] = []
-        while messages := client.receive_message(
-            QueueUrl=self.topic_queue, MaxNumberOfMessages=10
-        ).get("Messages"):
-            for message in messages:
-                body = json.loads(message["Body"])
-                found.append((body.get("Subject", ""), body["Message"]))
-                client.delete_message(
-                    QueueUrl=self.topic_queue, ReceiptHandle=message["ReceiptHandle"]
-                )
-        return found
-
-
-@dataclass(frozen=True)
-class Run:
-    """An execution that has ended."""
-
-    status: str
-    execution: dict[str, Any]
-    history: list[dict[str, Any]]
-
-    @property
-    def states(self) -> list[str]:
-        """Names of the states it went through, without those of the map's children."""
-        return [
-            event["stateEnteredEventDetails"]["name"]
-            for event in self.history
-            if "stateEnteredEventDetails" in event
-        ]
+from tests.support.aws.server import endpoint, moto_server
+from tests.support.aws.system import System
+from tests.support.synth import ACCOUNT, REGION, Assembly
 
 
 @contextmanager
@@ -137,13 +34,46 @@ def deployed(assembly: Assembly, folder: Path) -> Iterator[System]:
         inner = LambdaSimpleBackend.invoke
         LambdaSimpleBackend.invoke = _invoker(functions)  # type: ignore[method-assign]
         try:
-            yield _deploy(assembly, functions)
+            system = _deploy(assembly, functions)
+            with _noted_machine_calls(system):
+                yield system
         finally:
             LambdaSimpleBackend.invoke = inner  # type: ignore[method-assign]
             functions.close()
             default_user_config["stepfunctions"]["execute_state_machine"] = False
             default_user_config["lambda"]["use_docker"] = True
             os.environ.pop("MOTO_PORT", None)
+
+
+@contextmanager
+def _noted_machine_calls(system: System) -> Iterator[None]:
+    """Note the calls of moto's interpreter, which runs in threads of this process.
+
+    A test's own calls come from the main thread and are not noted. A body that is an object becomes
+    JSON, as Step Functions does and moto does not.
+    """
+    inner = BaseClient._make_api_call
+
+    def call(self: Any, operation: str, params: dict[str, Any]) -> Any:
+        if threading.current_thread() is not threading.main_thread():
+            service = self.meta.service_model.service_name
+            system.machine_calls.append(
+                {
+                    "function": "workflow",
+                    "service": service,
+                    "operation": operation,
+                    "params": {k: v for k, v in params.items() if k not in ("Body", "Payload")},
+                }
+            )
+        if isinstance(params.get("Body"), dict):
+            params = {**params, "Body": json.dumps(params["Body"]).encode()}
+        return inner(self, operation, params)
+
+    BaseClient._make_api_call = call
+    try:
+        yield
+    finally:
+        BaseClient._make_api_call = inner
 
 
 def _process_environment(address: str) -> dict[str, str]:

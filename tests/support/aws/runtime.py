@@ -41,15 +41,16 @@ class FunctionSpec:
 class _Worker:
     """One container: a process that takes one event at a time."""
 
-    def __init__(self, spec: FunctionSpec, environment: dict[str, str], log: Path) -> None:
+    def __init__(self, spec: FunctionSpec, environment: dict[str, str], folder: Path) -> None:
         self.spec = spec
+        self._folder = folder
         self._events: queue.Queue[tuple[str, bytes, float]] = queue.Queue()
         self._answers: queue.Queue[Answer] = queue.Queue()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self._events, self._answers))
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         host, port = self._server.server_address[:2]
-        with log.open("ab") as output:
+        with (folder / f"log-{spec.name}").open("ab") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "awslambdaric", spec.handler],
                 cwd=ROOT,
@@ -58,12 +59,16 @@ class _Worker:
                 stderr=output,
             )
 
-    def call(self, body: bytes, timeout_s: float) -> Answer:
-        """Hand over one event; a process that does not answer in time is ended."""
+    def call(self, body: bytes, time_left_s: float | None = None) -> Answer:
+        """Hand over one event; a process that does not answer in time is ended.
+
+        ``time_left_s`` is what the function is told of its time, if not the truth.
+        """
         request = str(uuid.uuid4())
-        self._events.put((request, body, time.time() + timeout_s))
-        end = time.monotonic() + timeout_s
-        while time.monotonic() < end:
+        told_s = self.spec.timeout_s if time_left_s is None else time_left_s
+        self._events.put((request, body, time.time() + told_s))
+        end = time.monotonic() + self.spec.timeout_s
+        while time.monotonic() < end and not self._hangs():
             try:
                 return self._answers.get(timeout=0.05)
             except queue.Empty:
@@ -71,8 +76,11 @@ class _Worker:
                     message = f"RequestId: {request} Error: Runtime exited with error"
                     return _error("Runtime.ExitError", message)
         self.close()
-        seconds = f"{timeout_s:.2f}"
+        seconds = f"{self.spec.timeout_s:.2f}"
         return _error("Sandbox.Timedout", f"RequestId: {request} Task timed out after {seconds} s")
+
+    def _hangs(self) -> bool:
+        return (self._folder / f"hanging-{self._process.pid}").exists()
 
     @property
     def alive(self) -> bool:
@@ -95,7 +103,8 @@ class Functions:
     environment: dict[str, str]
     folder: Path
     per_function: int = 2
-    timeouts_s: dict[str, float] = field(default_factory=dict)
+    told_s: dict[str, list[float]] = field(default_factory=dict)
+    """What the next calls of a function are told of their time, for tests of running out of it."""
     _idle: dict[str, list[_Worker]] = field(default_factory=dict)
     _slots: dict[str, threading.Semaphore] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -108,7 +117,10 @@ class Functions:
             slot = self._slots.setdefault(name, threading.Semaphore(self.per_function))
         with slot:
             worker = self._take(spec)
-            answer = worker.call(body, self.timeouts_s.get(name, spec.timeout_s))
+            with self._lock:
+                told = self.told_s.get(name)
+                time_left_s = told.pop(0) if told else None
+            answer = worker.call(body, time_left_s)
             if worker.alive:
                 with self._lock:
                     self._idle[name].append(worker)
@@ -148,7 +160,7 @@ class Functions:
             "TRACEMILL_TEST_FOLDER": str(self.folder),
             "TRACEMILL_TEST_FUNCTION": spec.name,
         }
-        return _Worker(spec, environment, self.folder / f"log-{spec.name}")
+        return _Worker(spec, environment, self.folder)
 
 
 def _error(kind: str, message: str) -> Answer:
@@ -179,6 +191,7 @@ def _handler(
             self.send_header("Lambda-Runtime-Aws-Request-Id", request)
             self.send_header("Lambda-Runtime-Deadline-Ms", str(int(deadline_s * 1000)))
             self.send_header("Lambda-Runtime-Invoked-Function-Arn", "arn")
+            self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 from collections.abc import Iterator
@@ -11,8 +12,9 @@ from typing import Any
 import boto3
 from moto.server import ThreadedMotoServer
 
-REGION = "eu-central-1"
-ACCOUNT = "123456789012"
+from tests.support.synth import REGION
+
+logging.getLogger("werkzeug").setLevel(logging.ERROR)  # not a line per request
 
 _CLEARED = ("AWS_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")
 

@@ -2,7 +2,8 @@
 
 Calls go to ``<folder>/calls-<function>-<pid>.jsonl``, faults come from ``<folder>/faults.json``:
 a list of {id, function, operation, text, fault, times}; ``text`` must occur in the call's
-parameters; ``fault`` is an error code, ``hang`` or ``die``.
+parameters; ``fault`` is an error code, ``hang`` or ``die``. A process that hangs says so with a
+file ``hanging-<pid>``, so that nobody has to wait for its time limit.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ def _install(folder: Path, function: str) -> None:
         calls.write(json.dumps(line, default=str) + "\n")
         for fault in _faults(folder, function, operation, json.dumps(kept, default=str)):
             if fault == "hang":
+                (folder / f"hanging-{os.getpid()}").touch()
                 time.sleep(3600)
             if fault == "die":
                 os._exit(137)
