@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from tracemill_cli.commands import compare, import_, process, query, record, report, ui
+from tracemill_cli.commands import compare, export, import_, process, query, record, report, ui
 
-COMMANDS: tuple[ModuleType, ...] = (record, import_, process, report, compare, query, ui)
+COMMANDS: tuple[ModuleType, ...] = (record, import_, process, report, compare, export, query, ui)
