@@ -35,7 +35,7 @@ sanitize: setup ## run the recorder's tests under the address and the thread san
 check: setup-aws ## formatting, lint, types, import rules, generated files
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy schema/src analysis/src store_s3/src cli/src sdk/src ui_app/server/src tools infra lambdas app.py
+	$(BIN)/mypy schema/src analysis/src store_s3/src simulate/src cli/src sdk/src ui_app/server/src tools infra lambdas app.py
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tools/gen.py --check
 	cd ui_app/web && npm run --silent check

@@ -36,6 +36,8 @@ CREATE TABLE "processes" (
   "clock" VARCHAR NOT NULL,
   "clock_offset_ns" BIGINT NOT NULL,
   "clock_spread_ns" BIGINT,
+  "alignment_ns" BIGINT,
+  "alignment_residual_ns" BIGINT,
   "start_ns" BIGINT,
   "end_ns" BIGINT,
   "source_format" VARCHAR NOT NULL,

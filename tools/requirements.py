@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS = ("analysis", "store_s3", "cli", "ui_app/server")
+PARTS = ("analysis", "store_s3", "simulate", "cli", "ui_app/server")
 
 found = {
     dependency

@@ -35,7 +35,7 @@ python_parts() {
   pip -r requirements-dev.txt
   pip -r <("$venv/bin/python" tools/requirements.py)
   pip --no-build-isolation --no-deps --config-settings editable_mode=compat \
-    -e schema -e analysis -e store_s3 -e cli -e ui_app/server
+    -e schema -e analysis -e store_s3 -e simulate -e cli -e ui_app/server
 }
 
 aws_parts() { pip -r requirements-aws.txt; }
@@ -68,7 +68,7 @@ command -v g++ >/dev/null || command -v clang++ >/dev/null || command -v c++ >/d
 [ -x "$venv/bin/python" ] || { say "virtual environment"; "$python" -m venv "$venv"; }
 mkdir -p "$stamps"
 
-manifests="schema/pyproject.toml analysis/pyproject.toml store_s3/pyproject.toml cli/pyproject.toml ui_app/server/pyproject.toml"
+manifests="schema/pyproject.toml analysis/pyproject.toml store_s3/pyproject.toml simulate/pyproject.toml cli/pyproject.toml ui_app/server/pyproject.toml"
 step python-parts "$manifests analysis/setup.py analysis/native constraints.txt requirements-dev.txt tools/requirements.py" python_parts
 step recorder "sdk" recorder
 step web-app "ui_app/web" web_app

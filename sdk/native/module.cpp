@@ -9,6 +9,7 @@
 #include "codec.hpp"
 #include "notices.hpp"
 #include "python_range.hpp"
+#include "python_replay.hpp"
 #include "recorder.hpp"
 
 using namespace tracemill;  // NOLINT: the shim is made of nothing else
@@ -136,7 +137,8 @@ PyMethodDef kMethods[] = {
 
 int execute(PyObject* module) {
   init_clock();
-  return add_range_functions(module);
+  if (add_range_functions(module) != 0) return -1;
+  return add_replay_type(module);
 }
 
 PyModuleDef_Slot kSlots[] = {{Py_mod_exec, reinterpret_cast<void*>(execute)}, {0, nullptr}};

@@ -93,7 +93,7 @@ bool SegmentWriter::write_header() {
                 available_codec() == schema::Codec::kZstd ? "zstd" : "none");
   const std::string json = head + options_.meta_members + "}";
   set_payload(json);
-  const std::int64_t now = monotonic_ns();
+  const std::int64_t now = now_ns();
   if (!write_block(schema::Kind::kMeta, 1, now, now, true)) return false;
   header_written_ = true;
   return write_clock();
@@ -120,7 +120,7 @@ bool SegmentWriter::write_strings(const std::vector<std::uint64_t>& ids, bool wi
     payload_.bytes.insert(payload_.bytes.end(), text.begin(), text.end());
   }
   if (missing.empty()) return true;
-  const std::int64_t now = monotonic_ns();
+  const std::int64_t now = now_ns();
   const bool written = write_block(schema::Kind::kStrings, static_cast<std::uint32_t>(missing.size()),
                                    now, now, within_reserve);
   if (!written) {
@@ -151,12 +151,21 @@ bool SegmentWriter::write_meta(const std::string& members) {
   if (!ensure_open()) return false;
   const std::string json = "{" + members + "}";
   set_payload(json);
-  const std::int64_t now = monotonic_ns();
+  const std::int64_t now = now_ns();
   return write_block(schema::Kind::kMeta, 1, now, now, true);
 }
 
+std::int64_t SegmentWriter::now_ns() const {
+  return options_.replayed_clock != nullptr ? options_.replayed_clock->monotonic_ns
+                                            : monotonic_ns();
+}
+
+ClockReading SegmentWriter::clock() const {
+  return options_.replayed_clock != nullptr ? *options_.replayed_clock : read_clocks();
+}
+
 bool SegmentWriter::write_clock() {
-  const ClockReading reading = read_clocks();
+  const ClockReading reading = clock();
   Columns row(schema::kClockColumns);
   row.add(reading.monotonic_ns, reading.realtime_ns, g_use_tsc ? reading.ticks : 0);
   payload_.clear();
@@ -175,7 +184,7 @@ void SegmentWriter::write_drops() {
     now_written[i] = count;
   }
   if (rows.rows() == 0) return;
-  const std::int64_t now = monotonic_ns();
+  const std::int64_t now = now_ns();
   BlockSpec spec{schema::Kind::kDrops, schema::kDropsEncodings, now, now};
   spec.string_column = 0;
   spec.within_reserve = true;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "block.hpp"
+#include "clock.hpp"
 #include "drops.hpp"
 #include "strings.hpp"
 
@@ -20,6 +21,8 @@ struct WriterOptions {
   std::int64_t rotate_ns = 0;
   std::int64_t budget_bytes = 0;  // what this session may still write; 0 for no limit
   std::int64_t retry_ns = 0;      // how long to wait after the disk refused
+  // Stands for the machine's clocks in what is written (`Replay`).
+  const ClockReading* replayed_clock = nullptr;
 };
 
 struct BlockSpec {
@@ -67,6 +70,8 @@ class SegmentWriter {
   bool write_block(schema::Kind kind, std::uint32_t rows, std::int64_t first_ns,
                    std::int64_t last_ns, bool within_reserve);
   bool write_strings(const std::vector<std::uint64_t>& ids, bool within_reserve);
+  std::int64_t now_ns() const;
+  ClockReading clock() const;
   bool fits_budget(std::size_t bytes, bool within_reserve);
   bool put(const std::vector<std::uint8_t>& block);
   void refuse(int error);

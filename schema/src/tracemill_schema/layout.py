@@ -1,6 +1,7 @@
 """Object keys of a store, built and parsed in one place.
 
     raw/job_name=<job>/node=<node>/process=<pid>-<start>/<seq>.tmraw   recorded segments
+    raw/job_name=<job>/truth.json                                      of a simulated job
     tables/<table>/job_name=<job>/<part>.parquet                       event tables and aggregates
     jobs/job_name=<job>/manifest.json                      written last: the job is complete
     reports/job_name=<job>/report.{html,json,txt}
@@ -81,6 +82,11 @@ def parse_segment_key(key: str) -> SegmentKey | None:
         return None
     job, node, pid, start, sequence = match.groups()
     return SegmentKey(job, node, int(pid), int(start), int(sequence))
+
+
+def truth_key(job: str) -> str:
+    """Object key of what must come out of a simulated job (``tracemill simulate``)."""
+    return f"{raw_prefix(job)}truth.json"
 
 
 def table_prefix(table: str, job: str) -> str:

@@ -44,6 +44,7 @@ class Process:
     start_ns: int | None
     end_ns: int | None
     clock_spread_ns: int | None = None
+    alignment_ns: int | None = None
 
     @property
     def where(self) -> dict[str, Any]:
@@ -126,8 +127,11 @@ def texts(data: Any, name: str) -> tuple[NDArray[np.int64], list[str | None]]:
     return place[codes], [words[i] for i in order]
 
 
+_CLOCK = ("clock_spread_ns", "alignment_ns")
+
+
 def _read_processes(store: Store, job: str) -> list[Process]:
-    names = ("process_id", "rank", "node", "clock", "start_ns", "end_ns", "clock_spread_ns")
+    names = ("process_id", "rank", "node", "clock", "start_ns", "end_ns", *_CLOCK)
     rows: list[Mapping[str, Any]] = read_table(store, PROCESSES, job, names).to_pylist()
     return sorted((Process(**row) for row in rows), key=lambda process: process.process_id)
 

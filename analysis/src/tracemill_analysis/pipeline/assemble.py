@@ -12,6 +12,8 @@ from tracemill_schema.tables import TABLE_BY_NAME, events
 from tracemill_schema.vocab import DropReason, RunStatus
 
 from tracemill_analysis import aggregates
+from tracemill_analysis.aggregates.alignment import align_nodes
+from tracemill_analysis.aggregates.source import open_source
 from tracemill_analysis.importers.base import (
     DropCounter,
     ProcessResult,
@@ -113,9 +115,34 @@ def _write_profile(
         unreadable = DropCounter()
         unreadable.add(DropReason.UNREADABLE_FILE, 1, error)
         drops += _rows_of(unreadable, name, None, None)
-    write_rows(store, TABLE_BY_NAME["processes"], job, layout.WHOLE_JOB_PART, processes)
+    table = TABLE_BY_NAME["processes"]
+    write_rows(store, table, job, layout.WHOLE_JOB_PART, processes)
+    if aligned := _aligned(store, job, processes):
+        write_rows(store, table, job, layout.WHOLE_JOB_PART, aligned)
     if drops:
         write_rows(store, TABLE_BY_NAME["drops"], job, layout.WHOLE_JOB_PART, drops)
+
+
+def _aligned(
+    store: Store, job: str, processes: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]] | None:
+    """Return the rows with the alignment of their nodes; None if nodes cannot be compared."""
+    if len({row["node"] for row in processes}) < 2:
+        return None
+    with open_source(store, job) as source:
+        nodes = align_nodes(source)
+    if not nodes:
+        return None
+    return [
+        {
+            **row,
+            "alignment_ns": nodes[row["node"]].shift_ns,
+            "alignment_residual_ns": nodes[row["node"]].residual_ns,
+        }
+        if row["node"] in nodes
+        else row
+        for row in processes
+    ]
 
 
 def _process_row(result: ProcessResult) -> dict[str, Any]:
@@ -130,6 +157,8 @@ def _process_row(result: ProcessResult) -> dict[str, Any]:
         "source_file": item.source_name,
         "events_dropped": result.drops.lost,
         "complete": result.complete,
+        "alignment_ns": None,
+        "alignment_residual_ns": None,
         **{
             name: getattr(result, name)
             for name in (

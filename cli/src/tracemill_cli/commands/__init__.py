@@ -4,6 +4,26 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from tracemill_cli.commands import compare, export, import_, process, query, record, report, ui
+from tracemill_cli.commands import (
+    compare,
+    export,
+    import_,
+    process,
+    query,
+    record,
+    report,
+    simulate,
+    ui,
+)
 
-COMMANDS: tuple[ModuleType, ...] = (record, import_, process, report, compare, export, query, ui)
+COMMANDS: tuple[ModuleType, ...] = (
+    record,
+    import_,
+    process,
+    report,
+    compare,
+    export,
+    query,
+    simulate,
+    ui,
+)

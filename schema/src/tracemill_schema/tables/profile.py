@@ -73,6 +73,19 @@ PROCESSES = Table(
             "ns",
             nullable=True,
         ),
+        int64(
+            "alignment_ns",
+            "what to add to the process's times to compare them with those of other nodes, from the "
+            "ends of shared collectives; null if unknown, not needed on one node",
+            "ns",
+            nullable=True,
+        ),
+        int64(
+            "alignment_residual_ns",
+            "95 % of the ends of shared collectives agree within this once aligned",
+            "ns",
+            nullable=True,
+        ),
         int64("start_ns", "first event or sample", "ns", nullable=True),
         int64("end_ns", "end of the last event or sample", "ns", nullable=True),
         string("source_format", "importer that read it"),
