@@ -22,10 +22,13 @@ setup: ## make the virtual environment, build the recorder and the app (done by 
 setup-aws:
 	@PYTHON=$(PYTHON) tools/setup.sh aws
 
+setup-test:
+	@PYTHON=$(PYTHON) tools/setup.sh test
+
 demo: setup ## record a real training, process it, print the verdict, serve the app (SERVE=0: stop before; TRACE=path: import that too)
 	@BIN=$(BIN) STORE=$(STORE) SERVE=$(SERVE) PORT=$(PORT) TRACE="$(TRACE)" tools/demo.sh
 
-test: setup-aws ## run all tests
+test: setup-test ## run all tests
 	@tools/system_packages.sh
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
@@ -55,5 +58,5 @@ screenshots: setup ## pictures of the app and the report, light and dark, into a
 	$(BIN)/python tools/screenshots.py --store $(STORE) --out artifacts
 
 clean: ## remove everything that was built, and the demo's store
-	rm -rf $(VENV) build dist cdk.out demo-store artifacts ui_app/web/node_modules ui_app/server/src/tracemill_ui/static
+	rm -rf $(VENV) $(VENV)-jupyter build dist cdk.out demo-store artifacts ui_app/web/node_modules ui_app/server/src/tracemill_ui/static
 	find . -name '*.egg-info' -o -name __pycache__ -type d | xargs rm -rf

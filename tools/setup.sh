@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes .venv, installs all parts, builds the native recorder and the web app. Does only what has
 # changed since the last time (stamps in .venv), so it can stand before every other target. With
-# the word aws it installs what the AWS stacks need too.
+# the word aws it installs what the AWS stacks need too, with the word test also JupyterLab (in
+# .venv-jupyter).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
@@ -40,6 +41,14 @@ python_parts() {
 
 aws_parts() { pip -r requirements-aws.txt; }
 
+# JupyterLab's tree of packages is large and has its own ideas of versions: an environment apart, as
+# in the image of the app, with the app's dependencies but without the app.
+jupyter() {
+  "$python" -m venv --clear .venv-jupyter
+  .venv-jupyter/bin/python -m pip install -qq --no-compile -c constraints.txt \
+    -r requirements-jupyter.txt -r <("$venv/bin/python" tools/requirements.py)
+}
+
 recorder() { pip --no-build-isolation --no-deps --force-reinstall ./sdk ./sdk/compat; }
 
 node_tools() {
@@ -72,4 +81,7 @@ manifests="schema/pyproject.toml analysis/pyproject.toml store_s3/pyproject.toml
 step python-parts "$manifests analysis/setup.py analysis/native constraints.txt requirements-dev.txt tools/requirements.py" python_parts
 step recorder "sdk" recorder
 step web-app "ui_app/web" web_app
-if [ "${1:-}" = aws ]; then step aws-parts "requirements-aws.txt constraints.txt" aws_parts; fi
+case "${1:-}" in aws | test) step aws-parts "requirements-aws.txt constraints.txt" aws_parts ;; esac
+if [ "${1:-}" = test ]; then
+  step jupyter "requirements-jupyter.txt constraints.txt $manifests" jupyter
+fi

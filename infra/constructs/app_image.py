@@ -9,14 +9,12 @@ from aws_cdk import aws_ecr_assets as assets
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
+from tracemill_schema.aws import APP_STORE_ENV
 
 from infra import grants
 from infra.constructs.roles import GrantedRole
 from infra.context import APP_IMAGE_PARTS, REPOSITORY_ROOT, ignore_patterns
 from infra.names import Names
-
-STORE_VARIABLE = "TRACEMILL_STORE"
-"""Tells the app in the container which store to show."""
 
 
 class AppImage(Construct):
@@ -72,7 +70,7 @@ class AppImage(Construct):
                     # No entrypoint: that of SageMaker Distribution sets base URL and token.
                     container_environment_variables=[
                         sagemaker.CfnAppImageConfig.CustomImageContainerEnvironmentVariableProperty(
-                            key=STORE_VARIABLE, value=names.store_uri
+                            key=APP_STORE_ENV, value=names.store_uri
                         )
                     ]
                 )

@@ -33,6 +33,10 @@ class Env(StrEnum):
     """How far back the reconciler looks for missed jobs."""
 
 
+APP_STORE_ENV = "TRACEMILL_STORE"
+"""Tells the app behind JupyterLab's launcher which store to show."""
+
+
 @dataclass(frozen=True)
 class Function:
     """One Lambda function: module and attribute of its handler, the environment it needs."""
