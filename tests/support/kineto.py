@@ -24,6 +24,7 @@ EXCLUDING = frozenset(
         DropReason.NOT_USED,
         DropReason.DUPLICATE,
         DropReason.BAD_JSON,
+        DropReason.DAMAGED,
         DropReason.BAD_TIME,
         DropReason.NEGATIVE_DURATION,
         DropReason.TRUNCATED,

@@ -129,6 +129,8 @@ class DropReason(StrEnum):
     """The file ends in the middle of an event or block."""
     CHECKSUM = "checksum"
     """A block's checksum does not match."""
+    DAMAGED = "damaged"
+    """A record, or the rest of a table or message, cannot be decoded."""
     BAD_JSON = "bad_json"
     """An event is not valid JSON even with the known repairs."""
     BAD_TIME = "bad_time"
@@ -174,6 +176,7 @@ _LOSING = frozenset(
         DropReason.NAME_LIMIT,
         DropReason.TRUNCATED,
         DropReason.CHECKSUM,
+        DropReason.DAMAGED,
         DropReason.BAD_JSON,
         DropReason.BAD_TIME,
         DropReason.NEGATIVE_DURATION,

@@ -120,6 +120,7 @@ constexpr char kNameLimit[] = "name_limit";
 constexpr char kUnfinished[] = "unfinished";
 constexpr char kTruncated[] = "truncated";
 constexpr char kChecksum[] = "checksum";
+constexpr char kDamaged[] = "damaged";
 constexpr char kBadJson[] = "bad_json";
 constexpr char kBadTime[] = "bad_time";
 constexpr char kNegativeDuration[] = "negative_duration";

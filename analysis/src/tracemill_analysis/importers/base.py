@@ -34,6 +34,8 @@ class WorkItem:
     rank: int | None
     rank_source: RankSource
     in_store: bool = False
+    part: int | None = None
+    """Which of several processes in one source, in the format's own numbering."""
 
     def files(self, store: Store) -> list[Path]:
         """Return the sources as local files; StoreError if the store cannot give one."""
@@ -48,10 +50,24 @@ class WorkItem:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> WorkItem:
         """Read a document of ``to_json``; entries of later versions are ignored."""
-        known = {field.name: values[field.name] for field in fields(cls)}
+        known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
         known["sources"] = tuple(known["sources"])
         known["rank_source"] = RankSource(known["rank_source"])
         return cls(**known)
+
+
+@dataclass(frozen=True)
+class Found:
+    """One process in an input, as far as its content tells.
+
+    ``label`` is put behind the name of the input where it holds several processes; ``helper`` is
+    set if the process has no work on a GPU while others of the input have.
+    """
+
+    rank: int | None = None
+    part: int | None = None
+    label: str = ""
+    helper: bool = False
 
 
 @dataclass

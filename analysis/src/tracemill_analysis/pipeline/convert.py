@@ -18,15 +18,23 @@ from tracemill_schema.errors import (
 from tracemill_schema.tables import events
 
 from tracemill_analysis.importers.base import ProcessResult, Progress, WorkItem, no_progress
-from tracemill_analysis.importers.discover import KINETO_FORMAT
+from tracemill_analysis.importers.formats import KINETO_FORMAT
 from tracemill_analysis.importers.kineto import convert as kineto
+from tracemill_analysis.importers.nsys import convert as nsys
+from tracemill_analysis.importers.nsys import recipe
 from tracemill_analysis.importers.raw import convert as raw
 from tracemill_analysis.importers.raw.discover import FORMAT as RAW_FORMAT
+from tracemill_analysis.importers.xplane import convert as xplane
+from tracemill_analysis.importers.xplane.probe import FORMAT as XPLANE_FORMAT
 from tracemill_analysis.store import Store
 
 _CONVERTERS: dict[str, Callable[[WorkItem, Store, str, Progress], ProcessResult]] = {
     RAW_FORMAT: raw.convert,
     KINETO_FORMAT: kineto.convert,
+    nsys.SQLITE_FORMAT: nsys.convert,
+    nsys.PARQUET_FORMAT: nsys.convert,
+    recipe.RECIPE_FORMAT: recipe.convert,
+    XPLANE_FORMAT: xplane.convert,
 }
 
 CONVERTED, REJECTED = "converted", "rejected"

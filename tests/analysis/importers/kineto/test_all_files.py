@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tracemill_analysis.importers.discover import discover
-from tracemill_analysis.importers.kineto.convert import convert
+from tracemill_analysis.pipeline.convert import convert_item
 from tracemill_analysis.store import LocalStore
 from tracemill_schema.vocab import DropReason
 
@@ -15,6 +15,7 @@ from tests.support.shared import shared_path, shared_root
 
 _ROOT = shared_root() / "traces"
 _FILES = sorted(str(p.relative_to(_ROOT)) for p in _ROOT.rglob("*") if p.is_file())
+_DAMAGED = ("xprof/tpu_inference_2.utf8-mangled.xplane.pb.gz",)
 _PERSONAL = ("host1", "user1", "job1", "/tmp/", "/zhang", "/private/home", "libkineto")
 
 
@@ -29,13 +30,20 @@ def test_file_imports_or_is_refused_clearly(name: str, tmp_path: Path) -> None:
         assert len(message) < 300 and source == path.name
         return
 
-    result = convert(found.items[0], LocalStore(tmp_path), k.JOB)
+    for item in found.items:
+        store = LocalStore(tmp_path / str(item.process_id))
+        outcome = convert_item(store, k.JOB, item)
+        result = outcome.process
+        if result is None:
+            assert name in _DAMAGED
+            assert outcome.error is not None and outcome.error.startswith(f"{path.name}: ")
+            continue
 
-    assert k.adds_up(result)
-    assert result.complete and result.events_kept > 0
-    written = sum(k.arrow(LocalStore(tmp_path), table).num_rows for table in _SOURCE_TABLES)
-    host_side = sum(r["side"] == "host" for r in k.rows(LocalStore(tmp_path), "syncs"))
-    assert written - host_side == result.events_kept
+        assert k.adds_up(result)
+        assert result.complete and result.events_kept > 0
+        written = sum(k.arrow(store, table).num_rows for table in _SOURCE_TABLES)
+        host_side = sum(r["side"] == "host" for r in k.rows(store, "syncs"))
+        assert written - host_side == result.events_kept
 
 
 @pytest.mark.parametrize(
@@ -65,9 +73,8 @@ def test_job_metadata_is_not_stored(name: str, tmp_path: Path) -> None:
         ("sagemaker-debugger/1591160699.algo-1.json", "SageMaker Debugger metrics"),
         ("sagemaker-debugger/horovod_timeline_small.json", "a Chrome trace, but with no event"),
         ("hta/memory_analysis__memory_timeline.raw.gz", "a JSON array that does not hold"),
-        ("nsys-ai/h100_2gpu_1s.sqlite.gz", "an SQLite database"),
         ("straggler-analysis/trace-ST.parquet", "a Parquet file"),
-        ("xprof/tpu_inference_2.xplane.pb.gz", "not JSON"),
+        ("jax-toolbox-nsys/proc0/files.parquet", "a Parquet file"),
     ],
 )
 def test_refusal_says_what_the_file_seems_to_be(name: str, meaning: str) -> None:

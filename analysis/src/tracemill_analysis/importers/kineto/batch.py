@@ -15,7 +15,7 @@ from tracemill_analysis.events.strings import StringPool
 from tracemill_analysis.importers.base import DropCounter
 from tracemill_analysis.importers.kineto.labels import memory_kind, message_bytes, sync_kind
 from tracemill_analysis.importers.kineto.model import NO_ARGS, Args
-from tracemill_analysis.importers.kineto.numbers import integers, unwrapped
+from tracemill_analysis.importers.numbers import integers, unwrapped
 
 Int64 = NDArray[np.int64]
 

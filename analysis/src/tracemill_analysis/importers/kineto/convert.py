@@ -14,17 +14,15 @@ from tracemill_analysis.importers.base import (
     WorkItem,
     no_progress,
 )
+from tracemill_analysis.importers.clock import clock_name
 from tracemill_analysis.importers.kineto import native
 from tracemill_analysis.importers.kineto.columns import EventSorter
 from tracemill_analysis.importers.kineto.header import read_header, trailer_facts
 from tracemill_analysis.importers.kineto.probe import distributed
-from tracemill_analysis.importers.kineto.source import Source
 from tracemill_analysis.importers.kineto.split import EventSplitter
 from tracemill_analysis.importers.kineto.times import LIMIT_NS
+from tracemill_analysis.importers.source import Source
 from tracemill_analysis.store import Store, scratch_folder
-
-_PLAUSIBLE_UNIX_NS = (946_684_800_000_000_000, 4_102_444_800_000_000_000)
-"""2000 and 2100."""
 
 
 def convert(
@@ -70,7 +68,7 @@ def convert(
         drops=drops,
         start_ns=summary.start_ns,
         end_ns=summary.end_ns,
-        clock=_clock(summary.start_ns),
+        clock=clock_name(summary.start_ns),
         devices=tuple(sorted(summary.devices)),
         clock_offset_ns=_offset_ns(facts),
         world_size=distributed(facts).world_size,
@@ -87,11 +85,6 @@ def _offset_ns(facts: dict[str, Any]) -> int:
         base = int(base)
     usable = isinstance(base, int) and not isinstance(base, bool) and abs(base) < LIMIT_NS
     return int(base) if usable and base is not None else 0
-
-
-def _clock(start_ns: int | None) -> str:
-    low, high = _PLAUSIBLE_UNIX_NS
-    return "unix" if start_ns is not None and low <= start_ns < high else "monotonic"
 
 
 def _device_name(facts: dict[str, Any], devices: set[int]) -> str | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from tracemill_schema.errors import UnknownFormatError
 
 from tracemill_analysis.importers.kineto.header import read_header
-from tracemill_analysis.importers.kineto.source import Source
+from tracemill_analysis.importers.source import Source
 
 
 def looks_like_kineto(path: Path) -> bool:

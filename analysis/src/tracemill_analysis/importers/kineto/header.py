@@ -9,7 +9,7 @@ from typing import Any
 
 from tracemill_schema.errors import UnknownFormatError
 
-from tracemill_analysis.importers.kineto.source import Source
+from tracemill_analysis.importers.source import Source
 
 _HEADER_LIMIT_BYTES = 16 << 20
 _READ_BYTES = 64 << 10

@@ -12,7 +12,7 @@ from tracemill_schema.errors import UnknownFormatError
 
 from tracemill_analysis.importers.kineto.categories import KIND_BY_CATEGORY
 from tracemill_analysis.importers.kineto.header import Header, read_header, trailer_facts
-from tracemill_analysis.importers.kineto.source import Source
+from tracemill_analysis.importers.source import Source
 
 _TAIL_BYTES = 1 << 20
 _INFLATE_LIMIT_BYTES = 8 << 30

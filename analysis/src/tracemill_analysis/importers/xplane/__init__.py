@@ -1,0 +1,1 @@
+"""Imports XPlane profiles: the protobuf that TensorFlow's and JAX's profilers write."""
