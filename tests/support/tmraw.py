@@ -116,6 +116,18 @@ def blocks(content: bytes) -> Iterator[tuple[Block, int]]:
         yield Block(kind, codec, rows, sequence, first, last, payload), offset
 
 
+def bytes_by_kind(path: Path) -> dict[str, int]:
+    """Bytes that the blocks of each kind take in a whole segment."""
+    content = path.read_bytes()
+    names = {kind["id"]: kind["name"] for kind in read_bytes(content).meta["kinds"]}
+    sizes = dict.fromkeys(names.values(), 0)
+    before = 0
+    for block, end in blocks(content):
+        sizes[names[block.kind]] += end - before
+        before = end
+    return sizes
+
+
 def read_bytes(content: bytes) -> Segment:
     """Decode a segment as far as it is whole."""
     segment = Segment(tail_bytes=len(content))

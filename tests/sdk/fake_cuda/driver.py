@@ -45,6 +45,7 @@ _SIGNATURES: dict[str, list[Any]] = {
     "fake_sync": [c_int, c_uint32, c_uint64, c_uint64, c_uint32, c_uint32, c_uint32],
     "fake_overhead": [c_int, c_uint32, c_uint32, c_uint32, c_uint64, c_uint64],
     "fake_launch_many": [c_int, c_uint32, c_uint64, c_uint64],
+    "fake_launch_like_training": [c_uint32, c_uint32, c_uint64],
 }
 
 
@@ -58,6 +59,8 @@ class Fakes:
         self.nvml = ctypes.CDLL(str(folder / "libnvidia-ml.so.1")) if nvml else None
         for name, arguments in _SIGNATURES.items() if self.cupti else ():
             getattr(self.cupti, name).argtypes = arguments
+        if self.cupti:
+            self.cupti.fake_launch_like_training.restype = c_uint64
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         return getattr(self.cupti, f"fake_{name}")  # type: ignore[no-any-return]
