@@ -165,8 +165,7 @@ def parquet_bytes(rows: list[list[Any]], path: Path) -> int:
             "correlation": pa.array(data["correlation"]),
             "lane": pa.array(data["lane"]),
             "what": pa.array(
-                f"{n} {s} {r} {m}"
-                for n, s, r, m in zip(*(data[c] for c in names[5:]), strict=True)
+                f"{n} {s} {r} {m}" for n, s, r, m in zip(*(data[c] for c in names[5:]), strict=True)
             ),
         }
     )

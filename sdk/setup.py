@@ -86,7 +86,7 @@ class BuildPy(build_py):
         return [*super().get_outputs(include_bytecode), str(Path(self.build_lib, PTH))]
 
 
-compile_args = ["-std=c++17", "-O2", "-fvisibility=hidden", "-fno-plt", "-Wall", "-Wextra"]
+compile_args = ["-std=c++17", "-O3", "-fvisibility=hidden", "-fno-plt", "-Wall", "-Wextra"]
 link_args = []
 if LINUX:
     link_args = ["-static-libstdc++", "-static-libgcc", "-Wl,--exclude-libs,ALL"]

@@ -79,7 +79,8 @@ std::uint32_t crc32c(const std::uint8_t* bytes, std::size_t length, std::uint32_
 
 void encode_columns(const Columns& columns, const schema::Encoding* encodings, Payload& payload) {
   const std::size_t rows = columns.rows();
-  std::vector<std::uint64_t> encoded(rows);
+  static thread_local std::vector<std::uint64_t> encoded;  // kept: growing it anew costs page faults
+  encoded.resize(rows);
   for (std::size_t c = 0; c < columns.values.size(); ++c) {
     const std::uint64_t all_bits = encode_values(columns.values[c], encodings[c], encoded);
     const std::uint8_t width = bytes_needed(all_bits);

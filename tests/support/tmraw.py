@@ -128,6 +128,19 @@ def bytes_by_kind(path: Path) -> dict[str, int]:
     return sizes
 
 
+def count_rows(path: Path, kinds: tuple[str, ...]) -> int:
+    """Rows of the kinds by the frames alone: fast, and blind to what the blocks hold."""
+    content = path.read_bytes()
+    first, _ = next(blocks(content))
+    ids = {kind["id"] for kind in json.loads(first.payload)["kinds"] if kind["name"] in kinds}
+    rows = offset = 0
+    while offset + _FRAME.size <= len(content):
+        _, kind, _, _, count, stored, *_ = _FRAME.unpack_from(content, offset)
+        rows += count if kind in ids else 0
+        offset += _FRAME.size + stored
+    return rows
+
+
 def read_bytes(content: bytes) -> Segment:
     """Decode a segment as far as it is whole."""
     segment = Segment(tail_bytes=len(content))

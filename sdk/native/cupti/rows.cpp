@@ -100,10 +100,16 @@ bool Rows::define_signatures(SegmentWriter& writer, const std::vector<std::uint6
   return false;
 }
 
+Columns& Rows::block_of(schema::Kind kind, std::size_t columns) {
+  Columns& block = blocks_.try_emplace(kind, columns).first->second;
+  block.clear();
+  return block;
+}
+
 template <typename Row, typename AddRow>
 void Rows::write_lanes(SegmentWriter& writer, Lanes<Row>& lanes, BlockSpec spec,
                        std::size_t columns, AddRow add_row) {
-  Columns block(columns);
+  Columns& block = block_of(spec.kind, columns);
   std::int64_t previous_end_ns = 0;
   spec.rows_are_events = true;
   const auto flush = [&] {
@@ -136,7 +142,7 @@ void Rows::write_list(SegmentWriter& writer, std::vector<Row>& rows, BlockSpec s
                       std::size_t columns, AddRow add_row) {
   sort_by_start(rows);
   spec.rows_are_events = true;
-  Columns block(columns);
+  Columns& block = block_of(spec.kind, columns);
   for (std::size_t first = 0; first < rows.size(); first += schema::kMaxBlockRows) {
     const std::size_t end = std::min(rows.size(), first + schema::kMaxBlockRows);
     block.clear();

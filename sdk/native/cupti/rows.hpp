@@ -1,6 +1,7 @@
 // Decoded GPU records waiting to be written, and the blocks made of them.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "block.hpp"
@@ -82,6 +83,8 @@ class Rows {
     std::uint32_t device, context, stream;
     std::uint64_t written_in;
   };
+  // The empty block of a kind, with the memory of the last one.
+  Columns& block_of(schema::Kind kind, std::size_t columns);
   template <typename Row, typename AddRow>
   void write_lanes(SegmentWriter& writer, Lanes<Row>& lanes, BlockSpec spec, std::size_t columns,
                    AddRow add_row);
@@ -96,6 +99,7 @@ class Rows {
   std::vector<std::uint32_t> threads_;
   std::vector<SyncRow> syncs_;
   std::vector<OverheadRow> overheads_;
+  std::map<schema::Kind, Columns> blocks_;
   std::size_t count_ = 0;
 };
 

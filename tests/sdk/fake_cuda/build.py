@@ -11,6 +11,7 @@ LIBRARIES = {
     "old/libcupti.so.11.8": ("fake_cupti.cpp", ["-DFAKE_OLD"]),
     "libcuda.so.1": ("fake_cuda.cpp", []),
     "libnvidia-ml.so.1": ("fake_nvml.cpp", []),
+    "libstall.so": ("stalled_disk.cpp", ["-ldl"]),
 }
 
 
