@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 from tracemill_analysis.store import open_store
 from tracemill_ui.app import create_app
 
@@ -28,6 +28,21 @@ PAGES = ("profiles", "dashboard", "timeline", "compare", "report", "query", "inf
 WIDTHS = (420, 1280, 1920)
 HEIGHT = 900
 SETTLE_MS = 500
+TIMELINE_IDLE = "() => window.tracemillTimeline?.state().idle"
+WIDE_EVENT = """() => {
+  const timeline = window.tracemillTimeline;
+  const { t0, t1 } = timeline.state().view;
+  const host = document.querySelector("[role=application]");
+  const scale = host.clientWidth / (t1 - t0);
+  const inside = timeline.marks().filter((m) => m.exact && m.start >= t0 && m.start + m.dur <= t1);
+  const gpu = inside.filter((m) => m.lane.includes(".stream."));
+  const shown = (gpu.length ? gpu : inside).flatMap((m) => {
+    const box = timeline.boxOf(m.lane);
+    return box && box.y >= 0 && box.y + box.height < host.clientHeight ? [{ m, y: box.y }] : [];
+  });
+  const best = shown.sort((a, b) => b.m.dur - a.m.dur)[0];
+  return best && { x: (best.m.start + best.m.dur / 2 - t0) * scale, y: best.y + 9 };
+}"""
 
 
 @contextmanager
@@ -63,9 +78,33 @@ def take(
                 page.locator("[data-query=top_kernels]").click()
                 page.get_by_role("status").wait_for()
             page.wait_for_timeout(SETTLE_MS)
-            target = out / f"{job or 'empty'}-{name}-{theme}-{width}.png"
-            page.screenshot(path=target, full_page=True)
-            print(target)
+            save(page, out / f"{job or 'empty'}-{name}-{theme}-{width}.png")
+            if name == "timeline":
+                select_a_launched_run(page)
+                save(page, out / f"{job}-timeline-near-{theme}-{width}.png")
+
+
+def save(page: Page, target: Path) -> None:
+    """Save a picture of the page and say where."""
+    page.screenshot(path=target, full_page=True)
+    print(target)
+
+
+def select_a_launched_run(page: Page) -> None:
+    """Zoom into the timeline's middle step and select an event there."""
+    page.wait_for_function(TIMELINE_IDLE)
+    steps = page.get_by_label("Zoom to a step")
+    if steps.count():
+        options = steps.locator("option:not([disabled])")
+        steps.select_option(options.nth(options.count() // 2).get_attribute("value"))
+    page.wait_for_timeout(SETTLE_MS)
+    page.wait_for_function(TIMELINE_IDLE)
+    place = page.evaluate(WIDE_EVENT)
+    if place:
+        page.locator("[role=application]").click(position=place)
+    page.wait_for_timeout(SETTLE_MS)
+    page.wait_for_function(TIMELINE_IDLE)
+    page.mouse.move(0, 0)
 
 
 def processed_jobs(store: str) -> list[str]:

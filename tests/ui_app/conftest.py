@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from tracemill_analysis.store import LocalStore
 from tracemill_ui.app import create_app
 
-from tests.support import profiles
+from tests.support import profiles, timeline
 
 BASE_URL = "http://127.0.0.1"
 
@@ -51,3 +51,12 @@ def panels(client: TestClient, job: str, query: str = "") -> dict[str, dict[str,
     answer = client.get(f"/api/profiles/{job}/dashboard{query}")
     assert answer.status_code == 200, answer.text
     return {panel["id"]: panel for panel in answer.json()["panels"]}
+
+
+@pytest.fixture(scope="session")
+def timeline_store(tmp_path_factory: pytest.TempPathFactory) -> LocalStore:
+    """A store with the job of ``tests.support.timeline``; tests only read it."""
+    folder = tmp_path_factory.mktemp("timeline")
+    store = LocalStore(folder / "store")
+    timeline.write_job(store, folder / "traces")
+    return store

@@ -42,8 +42,9 @@ export function colourOf(name: string): string {
   return `var(--hue-${hueOf(name)})`;
 }
 
-/** Number of a name's hue. */
-export function hueOf(name: string): number {
+/** Number of a name's hue. All steps have the same: they are one series. */
+export function hueOf(text: string): number {
+  const name = text.replace(/^(step_|ProfilerStep#)\d+$/, "$1");
   let hash = 0x811c9dc5;
   for (let at = 0; at < name.length; at += 1) {
     hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193);

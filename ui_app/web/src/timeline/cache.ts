@@ -27,7 +27,9 @@ export class SlabCache {
   }
 
   #drop(kept: Slab[]): void {
-    const widest = kept.reduce((a, b) => (spanOf(b) > spanOf(a) ? b : a));
+    const widest = kept.reduce((a, b) =>
+      spanOf(b) > spanOf(a) || (spanOf(b) === spanOf(a) && b.pixelNs < a.pixelNs) ? b : a,
+    );
     const [old] = kept.splice(kept[0] === widest ? 1 : 0, 1);
     if (old) this.#bytes -= old.start.length * BYTES_PER_MARK;
   }

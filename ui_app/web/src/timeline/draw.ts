@@ -1,10 +1,9 @@
 // Draws lanes: rectangles with labels when sparse, one pixel strip per lane when dense, areas for
 // utilisation. Nothing here allocates per mark.
 
-import { shorten } from "../lib/format";
 import type { Names } from "./names";
 import { markIndex, shadeOf, type Palette } from "./palette";
-import { LANE_HEIGHT, type ShownRow } from "./rows";
+import { areaHeight, eventsTop, LANE_HEIGHT, type ShownRow } from "./rows";
 import { spanOf, ticks, type View } from "./time";
 import { firstReaching, type Slab } from "./wire";
 
@@ -12,7 +11,7 @@ export const FONT = "11px Inter, system-ui, sans-serif";
 /** With more visible marks than this, dense lanes are drawn as strips. */
 const STRIP_FROM = 8_000;
 const DENSE_LANE = 300;
-const LABEL_FROM_PX = 38;
+const LABEL_FROM_PX = 30;
 const CHAR_PX = 6.1;
 const COMMUNICATION = 2;
 const MAX_LABELS = 600;
@@ -51,16 +50,14 @@ export class LaneDrawer {
     for (const { shown, y } of scene.rows) {
       context.fillStyle = palette.grid;
       context.fillRect(0, y + shown.height - 1, width, 1);
-      if (shown.row.kind === "util" || shown.row.kind === "value") {
-        const slab = scene.slab(shown.row.lanes[0] ?? "");
-        const colour = areaColour(shown, palette);
-        if (slab) this.#area(context, scene, slab, y + 3, shown.height - 5, colour);
-      } else if (shown.row.kind === "events") {
-        shown.row.lanes.forEach((lane, at) => {
-          const slab = scene.slab(lane);
-          if (slab) this.#events(context, scene, slab, y + 3 + at * LANE_HEIGHT);
-        });
+      const area = shown.area ? scene.slab(shown.area) : undefined;
+      if (area) {
+        this.#area(context, scene, area, y + 3, areaHeight(shown) - 5, areaColour(shown, palette));
       }
+      shown.events.forEach((lane, at) => {
+        const slab = scene.slab(lane);
+        if (slab) this.#events(context, scene, slab, y + eventsTop(shown) + at * LANE_HEIGHT);
+      });
     }
   }
 
@@ -106,8 +103,8 @@ export class LaneDrawer {
       if (exact[i] && wide > LABEL_FROM_PX && this.#labels < MAX_LABELS) {
         this.#labels += 1;
         context.fillStyle = palette.onMark[hue] as string;
-        const room = Math.floor((wide - 8) / CHAR_PX);
-        context.fillText(shorten(names.texts[name[i] as number] as string, room), x0 + 4, y + 8);
+        const room = Math.floor((wide - 7) / CHAR_PX);
+        context.fillText(names.label(name[i] as number, room), x0 + 4, y + 8);
         last = -1;
       }
     }
@@ -233,8 +230,7 @@ export function visibleIn(slab: Slab, view: View): number {
 function countVisible(scene: Scene): number {
   let total = 0;
   for (const { shown } of scene.rows) {
-    if (shown.row.kind !== "events") continue;
-    for (const lane of shown.row.lanes) {
+    for (const lane of shown.events) {
       const slab = scene.slab(lane);
       if (slab) total += visibleIn(slab, scene.view);
     }

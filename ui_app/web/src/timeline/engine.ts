@@ -15,7 +15,7 @@ import {
   type Steps,
 } from "./overlay";
 import { readPalette, type Palette } from "./palette";
-import { LANE_HEIGHT, type Layout, type ShownRow } from "./rows";
+import { areaHeight, eventsTop, LANE_HEIGHT, type Layout, type ShownRow } from "./rows";
 import { around, clampView, panned, spanOf, wholeOf, zoomed, type View } from "./time";
 
 export interface Surfaces {
@@ -50,13 +50,15 @@ export interface EngineState {
   selected: Place | null;
 }
 
+export const OVERVIEW_PX = 34;
+export const RULER_PX = 38;
 const ANIMATION_MS = 140;
 
 export class TimelineEngine {
   readonly names = new Names();
   readonly #feed: Feed;
   readonly #drawer = new LaneDrawer();
-  #layout: Layout = { pinned: [], rows: [], pinnedHeight: 0, height: 0 };
+  #layout: Layout = { pinned: [], rows: [], pinnedHeight: 0, height: 0, hidden: 0 };
   #scroll = 0;
   #width = 1;
   #height = 1;
@@ -215,9 +217,10 @@ export class TimelineEngine {
   at(x: number, y: number): { shown: ShownRow; mark: Mark | null } | undefined {
     const hit = this.rowAt(y);
     if (!hit) return undefined;
-    const { row } = hit.shown;
-    const index = row.kind === "events" ? Math.floor((y - hit.y - 3) / LANE_HEIGHT) : 0;
-    const lane = row.lanes[Math.min(Math.max(index, 0), row.lanes.length - 1)];
+    const { area, events } = hit.shown;
+    const index = Math.floor((y - hit.y - eventsTop(hit.shown)) / LANE_HEIGHT);
+    const inArea = area !== "" && y - hit.y < areaHeight(hit.shown);
+    const lane = inArea ? area : events[Math.min(Math.max(index, 0), events.length - 1)];
     const slab = lane ? this.#slab(lane) : undefined;
     const found = slab ? indexAt(slab, this.timeAt(x), 3 * this.pixelNs) : -1;
     return { shown: hit.shown, mark: slab && found >= 0 ? markAt(slab, found, this.names.texts) : null };
@@ -236,8 +239,7 @@ export class TimelineEngine {
   marksInView(limit: number): { shown: ShownRow; mark: Mark }[] {
     const found: { shown: ShownRow; mark: Mark }[] = [];
     for (const shown of this.#layout.rows) {
-      if (shown.row.kind !== "events") continue;
-      for (const lane of shown.row.lanes) {
+      for (const lane of shown.events) {
         const slab = this.#slab(lane);
         for (let i = 0; slab && i < slab.start.length && found.length < limit; i += 1) {
           const mark = markAt(slab, i, this.names.texts);
@@ -319,14 +321,14 @@ export class TimelineEngine {
     this.#drawRulers();
     this.#drawMs = performance.now() - began;
     const target = this.#target?.to ?? this.#view;
-    const shown = rows.flatMap(({ shown }) => shown.row.lanes);
+    const shown = rows.flatMap(({ shown }) => (shown.area ? [shown.area, ...shown.events] : shown.events));
     this.#feed.want([...new Set([...shown, ...this.#lanesOfArrows()])], target, this.#pixels, this.span);
     this.#wantOverview();
     this.listener.onDrawn();
   }
 
   #lanesOfArrows(): string[] {
-    const visible = new Set(this.#layout.rows.flatMap((shown) => shown.row.lanes));
+    const visible = new Set(this.#layout.rows.flatMap((shown) => shown.events));
     return this.#arrows.flat().map((place) => place.lane).filter((lane) => visible.has(lane));
   }
 
@@ -378,27 +380,26 @@ export class TimelineEngine {
     const end = (place.start + place.dur - this.#view.t0) * scale;
     const x1 = Math.min(Math.max(end, -12), this.#width + 12);
     const hit =
-      rows.find(({ shown }) => shown.row.lanes.includes(place.lane) && shown.row.kind === "events") ??
-      this.#offScreen(place.lane);
+      rows.find(({ shown }) => shown.events.includes(place.lane)) ?? this.#offScreen(place.lane);
     if (!hit) return undefined;
-    const at = hit.shown.row.lanes.indexOf(place.lane);
+    const at = hit.shown.events.indexOf(place.lane);
     return {
       x: x0,
-      y: hit.y + 3 + at * LANE_HEIGHT,
+      y: hit.y + eventsTop(hit.shown) + at * LANE_HEIGHT,
       width: Math.max(x1 - x0, 1.5),
       height: LANE_HEIGHT - 2,
     };
   }
 
   #offScreen(lane: string): { shown: ShownRow; y: number } | undefined {
-    const shown = this.#layout.rows.find((one) => one.row.lanes.includes(lane));
-    if (!shown || shown.row.kind !== "events") return undefined;
+    const shown = this.#layout.rows.find((one) => one.events.includes(lane));
+    if (!shown) return undefined;
     return { shown, y: shown.y - this.#scroll + this.#layout.pinnedHeight };
   }
 
   #drawRulers(): void {
     const { ruler, overview } = this.surfaces;
-    const tall = ruler.clientHeight;
+    const tall = RULER_PX;
     drawRuler(
       this.#context(ruler, this.#width, tall),
       this.#view,
@@ -411,7 +412,7 @@ export class TimelineEngine {
     const slabs = this.#overviewLanes.flatMap(
       (lane) => this.#feed.cache.best(lane, whole, spanOf(whole) / this.#width) ?? [],
     );
-    const high = overview.clientHeight;
+    const high = OVERVIEW_PX;
     drawOverview(
       this.#context(overview, this.#width, high),
       whole,

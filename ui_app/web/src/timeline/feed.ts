@@ -1,29 +1,42 @@
-// Asks the server for what the view lacks: a screen more on each side, old questions cancelled.
+// Asks the server for what the view lacks, half a screen more on each side. One question is under
+// way at a time: while a hand moves the view, each answer is drawn before the next is asked for.
 
 import { SlabCache } from "./cache";
 import type { Names } from "./names";
 import { spanOf, wholeOf, type View } from "./time";
 import { decodeWindow } from "./wire";
 
-export type FetchWindow = (
-  query: { t0: number; t1: number; px: number; lanes: string[] },
-  signal: AbortSignal,
-) => Promise<ArrayBuffer>;
+interface WindowQuery {
+  t0: number;
+  t1: number;
+  px: number;
+  lanes: string[];
+}
 
-const DEBOUNCE_MS = 35;
-const LANES_PER_CALL = 48;
+export type FetchWindow = (query: WindowQuery, signal: AbortSignal) => Promise<ArrayBuffer>;
+
+interface Wish {
+  lanes: string[];
+  view: View;
+  width: number;
+  span: number;
+}
+
+const DEBOUNCE_MS = 25;
+/** Few lanes per call: calls run side by side, and no answer gets large. */
+const LANES_PER_CALL = 16;
 const MAX_PX = 8_192;
 /** How much of a view's length is fetched beyond each of its ends. */
 const AHEAD = 0.5;
 
 export class Feed {
   readonly cache = new SlabCache();
-  /** Calls that have not been answered, and one that waits to be sent. */
-  pending = 0;
   calls = 0;
+  #wish: Wish | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #asked: AbortController | undefined;
-  #key = "";
+  #asked: { control: AbortController; view: View } | undefined;
+  /** What failed last: it is not asked for again until something changes. */
+  #failed = "";
 
   constructor(
     private readonly fetchWindow: FetchWindow,
@@ -37,67 +50,78 @@ export class Feed {
     const pixelNs = spanOf(view) / Math.max(width, 1);
     const needed = inside(view, span);
     const missing = lanes.filter((lane) => !this.cache.has(lane, needed, pixelNs));
-    if (!missing.length) {
-      // What is under way may have been asked for a view that was left: it is kept all the same.
+    this.#wish = missing.length ? { lanes: missing, view, width, span } : undefined;
+    if (!this.#wish) {
       clearTimeout(this.#timer);
       this.#timer = undefined;
       return;
     }
-    const key = `${missing.join()} ${view.t0} ${view.t1} ${width}`;
-    if (key === this.#key) return;
-    this.#key = key;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#ask(missing, view, width, span), DEBOUNCE_MS);
+    if (keyOf(this.#wish) === this.#failed) return;
+    if (this.#asked && useless(this.#asked.view, view)) this.#cancel();
+    if (this.#asked || this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => void this.#ask(), DEBOUNCE_MS);
   }
 
   get idle(): boolean {
-    return this.pending === 0 && this.#timer === undefined;
+    return this.#asked === undefined && this.#timer === undefined;
   }
 
   close(): void {
     clearTimeout(this.#timer);
-    this.#asked?.abort();
+    this.#cancel();
   }
 
-  /** Forget what failed or was cancelled, so that it is asked for again. */
+  /** Forget what failed, so that it is asked for again. */
   retry(): void {
-    this.#key = "";
+    this.#failed = "";
   }
 
-  async #ask(lanes: string[], view: View, width: number, span: number): Promise<void> {
+  #cancel(): void {
+    this.#asked?.control.abort();
+    this.#asked = undefined;
+  }
+
+  async #ask(): Promise<void> {
     this.#timer = undefined;
-    this.#asked?.abort();
-    const asked = (this.#asked = new AbortController());
+    const wish = this.#wish;
+    if (!wish) return;
+    const { lanes, view, width, span } = wish;
     const more = spanOf(view) * AHEAD;
     const wide = inside({ t0: view.t0 - more, t1: view.t1 + more }, span);
     const t0 = Math.floor(wide.t0);
     const t1 = Math.max(Math.ceil(wide.t1), t0 + 1);
-    const px = Math.ceil((width * (t1 - t0)) / spanOf(view));
+    const px = Math.min(Math.max(Math.ceil((width * (t1 - t0)) / spanOf(view)), 1), MAX_PX);
+    const asked = (this.#asked = { control: new AbortController(), view });
     const calls = [];
     for (let at = 0; at < lanes.length; at += LANES_PER_CALL) {
       const part = lanes.slice(at, at + LANES_PER_CALL);
-      calls.push(this.#call({ t0, t1, px: Math.min(Math.max(px, 1), MAX_PX), lanes: part }, asked));
+      calls.push(this.#call({ t0, t1, px, lanes: part }, asked.control.signal));
     }
-    await Promise.all(calls);
+    const results = await Promise.allSettled(calls);
+    if (this.#asked !== asked) return;
+    this.#asked = undefined;
+    const failed = results.find((one) => one.status === "rejected");
+    this.#failed = failed ? keyOf(wish) : "";
+    if (failed) this.onError(failed.reason);
+    this.onData();
   }
 
-  async #call(
-    query: { t0: number; t1: number; px: number; lanes: string[] },
-    asked: AbortController,
-  ): Promise<void> {
-    this.pending += 1;
+  async #call(query: WindowQuery, signal: AbortSignal): Promise<void> {
     this.calls += 1;
-    try {
-      const buffer = await this.fetchWindow(query, asked.signal);
-      for (const slab of decodeWindow(buffer, this.names)) this.cache.put(slab);
-    } catch (error) {
-      const cancelled = error instanceof DOMException && error.name === "AbortError";
-      if (!cancelled) this.onError(error);
-    } finally {
-      this.pending -= 1;
-      this.onData();
-    }
+    const buffer = await this.fetchWindow(query, signal);
+    if (signal.aborted) return;
+    for (const slab of decodeWindow(buffer, this.names)) this.cache.put(slab);
+    this.onData();
   }
+}
+
+const keyOf = ({ lanes, view, width }: Wish): string =>
+  `${lanes.join()} ${view.t0} ${view.t1} ${width}`;
+
+/** Whether an answer for one view would show nothing in another, or only a blur. */
+function useless(asked: View, view: View): boolean {
+  const apart = asked.t1 < view.t0 || asked.t0 > view.t1;
+  return apart || spanOf(asked) > 16 * spanOf(view);
 }
 
 /** The part of a view where the profile is: nothing lies outside. */

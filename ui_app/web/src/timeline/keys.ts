@@ -17,7 +17,7 @@ export const KEYS: { keys: string; text: string }[] = [
   { keys: "[ ]", text: "follow the arrow to the launch, to the run" },
   { keys: "P N", text: "previous, next step" },
   { keys: "0, Home", text: "the whole profile" },
-  { keys: "/", text: "search" },
+  { keys: "/", text: "search; step_41 goes to that step; Enter, Shift + Enter: hits" },
   { keys: "Esc", text: "clear search, range, selection" },
   { keys: "?", text: "this help" },
 ];

@@ -50,6 +50,8 @@ export function drawRuler(
     if (x < free || end < 0) continue;
     const text = `step_${steps.step[i]}`;
     const wide = context.measureText(text).width;
+    // The rest of a step at the left edge would take the room of the next one's name.
+    if (from < view.t0 && end - x < wide + 14) continue;
     context.fillStyle = palette.accent;
     context.fillRect(x, height - 17, 1.5, 17);
     if (x + wide + 6 < width) context.fillText(text, x + 5, height - 8);

@@ -6,7 +6,7 @@ import { router } from "../lib/router.svelte";
 import { TimelineEngine, type Place, type Surfaces } from "./engine";
 import type { Mark } from "./hit";
 import { singleKeys, type Action } from "./keys";
-import { allRows, layOut, pathTo, type ShownRow } from "./rows";
+import { allRows, layOut, pathTo, toOpen, type ShownRow } from "./rows";
 import { around, spanOf, timeText, wholeOf, type View } from "./time";
 import type { Connection, EventDetails, Meta, RangeAnswer } from "./types";
 
@@ -15,12 +15,16 @@ export type Tab = "selection" | "connections" | "range" | "table";
 const WRITE_AFTER_MS = 250;
 const OVERVIEW_LANES = 4;
 const TABLE_ROWS = 300;
+/** Share of the view that a step takes when it is the one that is looked at. */
+const FILLING = 0.5;
+const MAX_LANES_ASKED = 400;
 const GPU_TABLES = new Set(["kernels", "memory_ops"]);
 const separator = "~";
 
 export class Session {
   toggled = $state.raw<ReadonlySet<string>>(new Set());
   pinned = $state.raw<ReadonlySet<string>>(new Set());
+  hidden = $state.raw<ReadonlySet<string>>(new Set());
   filter = $state("");
   scroll = $state(0);
   view = $state.raw<View>({ t0: 0, t1: 1 });
@@ -37,7 +41,12 @@ export class Session {
   letters = $state(singleKeys());
   drawn = $state(0);
   layout = $derived.by(() =>
-    layOut(this.meta.tree, { toggled: this.toggled, pinned: this.pinned, filter: this.filter }),
+    layOut(this.meta.tree, {
+      toggled: this.toggled,
+      pinned: this.pinned,
+      hidden: this.hidden,
+      filter: this.filter,
+    }),
   );
   engine: TimelineEngine | undefined;
   searchBox: HTMLInputElement | undefined;
@@ -70,7 +79,7 @@ export class Session {
     this.engine = engine;
     this.#restore(router.params);
     (window as unknown as Record<string, unknown>)["tracemillTimeline"] = {
-      state: () => ({ ...engine.state(), range: this.range, rows: this.layout.rows.length }),
+      state: () => ({ ...engine.state(), range: this.range, statistics: this.statistics }),
       marks: () => engine.marksInView(10_000).map(({ mark }) => mark),
       boxOf: (lane: string) => this.#boxOf(lane),
     };
@@ -85,7 +94,7 @@ export class Session {
 
   /** Where a lane lies below the top of the lanes, for tests. */
   #boxOf(lane: string): { y: number; height: number } | null {
-    const shown = this.layout.rows.find((one) => one.row.lanes.includes(lane));
+    const shown = this.layout.rows.find((one) => one.events.includes(lane));
     if (!shown) return null;
     return { y: shown.y - this.scroll + this.layout.pinnedHeight, height: shown.height };
   }
@@ -103,6 +112,7 @@ export class Session {
     const list = (name: string) => new Set((params[name] ?? "").split(separator).filter(Boolean));
     this.toggled = list("open");
     this.pinned = list("pin");
+    this.hidden = list("hide");
     this.filter = params["rows"] ?? "";
     const view = pair(params["t0"], params["t1"]);
     const range = pair(params["r0"], params["r1"]);
@@ -136,6 +146,7 @@ export class Session {
         r1: this.range ? String(Math.round(this.range.t1)) : "",
         open: [...this.toggled].join(separator),
         pin: [...this.pinned].join(separator),
+        hide: [...this.hidden].join(separator),
         rows: this.filter,
       });
     }, WRITE_AFTER_MS);
@@ -151,6 +162,16 @@ export class Session {
     this.#write();
   }
 
+  hide(id: string): void {
+    this.hidden = flipped(this.hidden, id);
+    this.#write();
+  }
+
+  showHidden(): void {
+    this.hidden = new Set();
+    this.#write();
+  }
+
   setFilter(text: string): void {
     this.filter = text;
     this.#write();
@@ -158,17 +179,15 @@ export class Session {
 
   /** Open the rows above a lane and scroll to it. */
   showLane(lane: string): void {
-    const path = pathTo(this.meta.tree, lane);
-    const closed = path.slice(0, -1).filter((row) => row.open === this.toggled.has(row.id));
-    if (closed.length) {
-      const toggled = new Set(this.toggled);
-      for (const row of closed) {
-        if (toggled.has(row.id)) toggled.delete(row.id);
-        else toggled.add(row.id);
-      }
-      this.toggled = toggled;
+    const isShown = () => this.layout.rows.find((one) => one.events.includes(lane));
+    if (!isShown()) {
+      const path = pathTo(this.meta.tree, lane);
+      if (path.some((row) => this.hidden.has(row.id))) this.hidden = new Set();
+      const closed = toOpen(path, lane, this.toggled);
+      this.toggled = closed.reduce<ReadonlySet<string>>((set, row) => flipped(set, row.id), this.toggled);
+      if (!isShown() && path.length) this.filter = "";
     }
-    const shown = this.layout.rows.find((one) => one.row.lanes.includes(lane));
+    const shown = isShown();
     if (shown) this.wantScroll = { y: shown.y, height: shown.height };
   }
   /** A row that must be scrolled into view; the page does it. */
@@ -224,7 +243,7 @@ export class Session {
     this.#write();
     this.#askedRange.abort();
     this.#askedRange = new AbortController();
-    const asked = { ...this.range, lanes: [] };
+    const asked = { ...this.range, lanes: this.#chosenLanes() };
     try {
       this.statistics = await api.getRange(this.job, asked, this.#askedRange.signal);
       const { count, dur, busy_ns } = this.statistics;
@@ -232,6 +251,16 @@ export class Session {
     } catch (error) {
       if (!(error instanceof DOMException)) this.error = error;
     }
+  }
+
+  /** The lanes a filter leaves; empty means all. */
+  #chosenLanes(): string[] {
+    if (!this.filter.trim()) return [];
+    // A closed row matches itself: one that only has matches below is open.
+    const rows = this.layout.rows.flatMap((one) => (one.open ? [one.row] : [...allRows([one.row])]));
+    const lanes = rows.flatMap((row) => (row.kind === "events" ? row.lanes : []));
+    const found = [...new Set(lanes)];
+    return found.length <= MAX_LANES_ASKED ? found : [];
   }
 
   clearRange(): void {
@@ -246,6 +275,12 @@ export class Session {
   toStep(number: number, glide = true): void {
     const at = this.meta.steps.step.indexOf(number);
     if (at >= 0) this.toStepAt(at, glide);
+  }
+
+  /** Position of the step that a text names (step_41, ProfilerStep#41, 41); -1 if it names none. */
+  stepNamed(text: string): number {
+    const match = /^(?:step|profilerstep)?[_ #]?(\d+)$/i.exec(text.trim());
+    return match ? this.meta.steps.step.indexOf(Number(match[1])) : -1;
   }
 
   toStepAt(at: number, glide = true): void {
@@ -271,13 +306,21 @@ export class Session {
     return low - 1;
   }
 
+  /** That step if it fills most of the view; else -1. */
+  get stepFilling(): number {
+    const at = this.stepInView;
+    const { start, end } = this.meta.steps;
+    const length = (end[at] ?? 0) - (start[at] ?? 0);
+    return length > FILLING * spanOf(this.view) ? at : -1;
+  }
+
   tableRows(): { shown: ShownRow; mark: Mark }[] {
     return this.engine?.marksInView(TABLE_ROWS) ?? [];
   }
 
   /** The event lanes that are open, from top to bottom. */
   get lanes(): string[] {
-    return this.layout.rows.flatMap((one) => (one.row.kind === "events" ? one.row.lanes : []));
+    return this.layout.rows.flatMap((one) => one.events);
   }
 
   moveCursorLane(by: number): void {
@@ -309,7 +352,7 @@ export class Session {
   }
 
   #tellCursor(): void {
-    const shown = this.layout.rows.find((one) => one.row.lanes.includes(this.cursorLane));
+    const shown = this.layout.rows.find((one) => one.events.includes(this.cursorLane));
     const row = shown ? shown.path : "";
     const mark = this.cursor;
     this.live = mark

@@ -10,6 +10,9 @@ export interface Meta {
   levels: number[];
   tree: TreeRow[];
   steps: Steps;
+  /** All steps of the profile: `steps` holds the first of very many. */
+  steps_total: number;
+  notes: string[];
   partial: boolean;
   simulated: boolean;
 }

@@ -102,7 +102,8 @@ def _fields(source: Source, table: Table, row: Row) -> list[Row]:
         latency = row["start_ns"] - row["launch_start_ns"]
         after = latency - (row["launch_dur_ns"] or 0)
         fields.append(_derived("launch latency", latency, "launch start to run start"))
-        fields.append(_derived("queued after the call", after, "launch end to run start"))
+        if after >= 0:
+            fields.append(_derived("queued after the call", after, "launch end to run start"))
     return fields
 
 

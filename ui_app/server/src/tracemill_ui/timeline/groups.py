@@ -11,7 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ Int64s = NDArray[np.int64]
 CACHE_BYTES = 256 << 20
 _UNKNOWN = np.iinfo(np.int64).max
 _NULL = -(2**62)
+_file_numbers = count()
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,8 @@ class GroupFile:
         self._cache = cache
         self._category = category
         self._levels = levels
+        # Not id(self): that of a collected file is given to a new one, whose groups differ.
+        self._number = next(_file_numbers)
         self._footer = self._read_footer()
 
     @property
@@ -143,7 +146,7 @@ class GroupFile:
 
     def group(self, number: int) -> Group:
         """Return a decoded group, from memory or from the file."""
-        key = (str(self.path), number, id(self))
+        key = (self._number, number)
         group = self._cache.get(key)
         if group is None:
             group = self._decode(number)

@@ -2,7 +2,8 @@
 
 A row is ``{"id", "label", "kind", "lanes", "open", "children"}``. ``kind`` says how its lanes are
 drawn: ``util`` as an area from 0 to 1, ``value`` as an area up to ``scale``, ``events`` as marks,
-one lane below the other, ``group`` not at all.
+one lane below the other, ``group`` not at all. ``summary`` names event lanes that a closed row
+shows, so that ranks can be compared without opening any.
 """
 
 from __future__ import annotations
@@ -28,16 +29,35 @@ def meta(source: Source) -> dict[str, Any]:
     """Return what the page must know before it asks for a window."""
     bins = {b for process in source.processes for b in source.level_bins(process["process_id"])}
     job = source.profile.entry.job
+    rows, found = [_node(source, at) for at in range(len(source.nodes))], steps(source)
     return {
         "job_name": source.job,
         "start_ns": str(source.start_ns),
         "span_ns": source.span_ns,
         "levels": sorted(bins),
-        "tree": [_node(source, at) for at in range(len(source.nodes))],
-        "steps": steps(source),
+        "tree": rows,
+        "steps": {name: values[:MAX_STEPS] for name, values in found.items()},
+        "steps_total": len(found["step"]),
+        "notes": _notes(source),
         "partial": job.get("completeness") == "partial" or job.get("status") == "InProgress",
         "simulated": bool(job.get("simulated")),
     }
+
+
+def _notes(source: Source) -> list[str]:
+    """Say what a reader may miss: no events at all, none of a GPU, no steps."""
+    lanes = source.all_lanes
+    if not lanes:
+        return [
+            "No event of this profile is stored: nothing was recorded in its time, or it was"
+            " processed without its event tables. Process or import it again to see events."
+        ]
+    notes = []
+    if not any(lane.kind == ln.STREAM for lane in lanes):
+        notes.append("No GPU event was recorded: the timeline shows the host.")
+    if not source.profile.tables["step_summary"].num_rows:
+        notes.append("No steps were found: annotate them as step_0, step_1, … to go through them.")
+    return notes
 
 
 def steps(source: Source) -> dict[str, list[Any]]:
@@ -51,7 +71,7 @@ def steps(source: Source) -> dict[str, list[Any]]:
     table = table.append_column("end_ns", pc.add(table["start_ns"], table["dur_ns"]))
     keys = ["occurrence", "step"] if repeated else ["step"]
     grouped = table.group_by(keys).aggregate([("start_ns", "min"), ("end_ns", "max")])
-    grouped = grouped.sort_by("start_ns_min").slice(0, MAX_STEPS)
+    grouped = grouped.sort_by("start_ns_min")
     return {
         "step": grouped["step"].to_pylist(),
         "start": pc.subtract(grouped["start_ns_min"], source.start_ns).to_pylist(),
@@ -79,8 +99,8 @@ def _node(source: Source, at: int) -> Row:
     if cpu is not None:
         children.append(cpu)
     of_node = [p for p in source.processes if p["node"] == name]
-    shown = {p["process_id"] for p in source.processes[:MAX_OPEN_PROCESSES]}
-    rows = [_process(source, p, opened=p["process_id"] in shown) for p in of_node]
+    few = len(source.processes) <= MAX_OPEN_PROCESSES
+    rows = [_process(source, p, opened=few) for p in of_node]
     has_gpu = any(one.kind == ln.DEVICE for p in of_node for one in source.lanes(p["process_id"]))
     if has_gpu:
         lane = Lane(at, ln.GPUS, (), True)
@@ -130,7 +150,16 @@ def _process(source: Source, process: Row, *, opened: bool) -> Row:
         only,
         open=opened,
         children=children,
+        summary=_summary(source, number, lanes),
     )
+
+
+def _summary(source: Source, process_id: int, lanes: list[Lane]) -> list[str]:
+    """The lane that tells most about a process: its steps and phases, else its first stream."""
+    main = _main_thread(source, process_id)
+    outer = [one for one in lanes if one.kind == ln.ANNOTATION and one.place == (main, 0)]
+    streams = [one for one in lanes if one.kind == ln.STREAM]
+    return [one.key for one in (outer or streams)[:1]]
 
 
 def _threads(source: Source, process_id: int, lanes: list[Lane]) -> list[Row]:
