@@ -14,7 +14,7 @@ from tests.support import kineto
 JOB = "two-ranks"
 STEPS = 8
 STEP_US = 40_000
-KERNELS_PER_STEP = 150
+KERNELS_PER_STEP = 190
 THREAD = 7
 STREAM, COMM_STREAM = 7, 20
 MARKUP = "<img src=x onerror=alert(1)>" + "n" * 4_972

@@ -187,12 +187,15 @@ export class TimelineEngine {
     this.setView(wholeOf(this.span), true);
   }
 
-  /** Move so that a place is in the middle, unless it can be seen well already. */
-  reveal(place: { start: number; dur: number }): void {
+  /**
+   * Move so that a place is in the middle, unless it can be seen already. With `close` also zoom in
+   * on one that would be less than a line.
+   */
+  reveal(place: { start: number; dur: number }, close = false): void {
     const { t0, t1 } = this.#target?.to ?? this.#view;
     const middle = place.start + place.dur / 2;
     const seen = place.start >= t0 && place.start + place.dur <= t1;
-    const thin = place.dur < (t1 - t0) / 4_000;
+    const thin = close && place.dur < (t1 - t0) / 4_000;
     const large = place.dur > t1 - t0;
     if (seen && !thin) return;
     if (thin || large) this.fit(place, thin ? 0.05 : 0.6);

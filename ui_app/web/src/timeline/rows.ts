@@ -74,9 +74,13 @@ function parts(row: TreeRow, open: boolean): { area: string; events: string[]; h
   return { area, events, height: height || GROUP_HEIGHT };
 }
 
+/** The words of a filter, "quoted words" as one. */
+const wordsOf = (filter: string): string[] =>
+  [...filter.toLowerCase().matchAll(/"([^"]+)"|[^\s"]+/g)].map((match) => match[1] ?? match[0]);
+
 export function layOut(tree: TreeRow[], state: TreeState): Layout {
   const layout: Layout = { pinned: [], rows: [], pinnedHeight: 0, height: 0, hidden: 0 };
-  const words = state.filter.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = wordsOf(state.filter);
 
   const matches = (path: string) => words.every((word) => path.toLowerCase().includes(word));
   const anyMatches = (row: TreeRow, path: string): boolean =>

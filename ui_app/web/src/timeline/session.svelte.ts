@@ -6,11 +6,21 @@ import { router } from "../lib/router.svelte";
 import { TimelineEngine, type Place, type Surfaces } from "./engine";
 import type { Mark } from "./hit";
 import { singleKeys, type Action } from "./keys";
-import { allRows, layOut, pathTo, toOpen, type ShownRow } from "./rows";
+import {
+  allRows,
+  areaHeight,
+  eventsTop,
+  LANE_HEIGHT,
+  layOut,
+  pathTo,
+  toOpen,
+  type ShownRow,
+} from "./rows";
 import { around, spanOf, timeText, wholeOf, type View } from "./time";
 import type { Connection, EventDetails, Meta, RangeAnswer } from "./types";
 
-export type Tab = "selection" | "connections" | "range" | "table";
+const TABS = ["selection", "connections", "range", "table"] as const;
+export type Tab = (typeof TABS)[number];
 
 const WRITE_AFTER_MS = 250;
 const OVERVIEW_LANES = 4;
@@ -92,11 +102,18 @@ export class Session {
     };
   }
 
-  /** Where a lane lies below the top of the lanes, for tests. */
+  /** Where a lane lies below the top of the lanes, for tests and pictures. */
   #boxOf(lane: string): { y: number; height: number } | null {
-    const shown = this.layout.rows.find((one) => one.events.includes(lane));
+    const shown = this.layout.rows.find((one) => one.area === lane || one.events.includes(lane));
     if (!shown) return null;
-    return { y: shown.y - this.scroll + this.layout.pinnedHeight, height: shown.height };
+    const y = shown.y - this.scroll + this.layout.pinnedHeight;
+    if (shown.area === lane) return { y, height: areaHeight(shown) };
+    return { y: y + eventsTop(shown) + shown.events.indexOf(lane) * LANE_HEIGHT, height: LANE_HEIGHT };
+  }
+
+  setTab(tab: Tab): void {
+    this.tab = tab;
+    this.#write();
   }
 
   get overviewLanes(): string[] {
@@ -116,13 +133,18 @@ export class Session {
     this.filter = params["rows"] ?? "";
     const view = pair(params["t0"], params["t1"]);
     const range = pair(params["r0"], params["r1"]);
-    if (range) void this.setRange(range.t0, range.t1, true);
     if (view) this.engine?.setView(view);
     else if (params["step"]) this.toStep(Number(params["step"]), false);
     const [lane, start, dur] = (params["sel"] ?? "").split(separator);
+    const asked: Promise<void>[] = [];
     if (lane && start) {
-      void this.select({ lane, start: Number(start), dur: Number(dur ?? 0) }, false, !view);
+      const place = { lane, start: Number(start), dur: Number(dur ?? 0) };
+      asked.push(this.select(place, view ? "none" : "fit"));
     }
+    if (range) asked.push(this.setRange(range.t0, range.t1, true));
+    const tab = TABS.find((one) => one === params["tab"]);
+    // Both answers turn to their own tab.
+    if (tab) void Promise.all(asked).then(() => (this.tab = tab));
   }
 
   #onView(view: View): void {
@@ -148,6 +170,7 @@ export class Session {
         pin: [...this.pinned].join(separator),
         hide: [...this.hidden].join(separator),
         rows: this.filter,
+        tab: this.tab === "selection" ? "" : this.tab,
       });
     }, WRITE_AFTER_MS);
   }
@@ -194,7 +217,10 @@ export class Session {
   wantScroll = $state.raw<{ y: number; height: number } | null>(null);
 
   /** Select an event: ask for its fields and connections, show its lane. */
-  async select(place: Place & { name?: string }, move = true, fit = false): Promise<void> {
+  async select(
+    place: Place & { name?: string },
+    move: "none" | "show" | "close" | "fit" = "show",
+  ): Promise<void> {
     this.#asked.abort();
     this.#asked = new AbortController();
     try {
@@ -204,8 +230,9 @@ export class Session {
       this.live = `Selected ${found.name}, ${nanoseconds(found.dur)}`;
       if (this.tab === "range" || this.tab === "table") this.tab = "selection";
       this.showLane(found.lane);
-      if (fit) this.engine?.setView(around(found.start, found.dur, this.meta.span_ns, 0.2));
-      else if (move) this.engine?.reveal(found);
+      if (move === "fit") {
+        this.engine?.setView(around(found.start, found.dur, this.meta.span_ns, 0.2));
+      } else if (move !== "none") this.engine?.reveal(found, move === "close");
       this.#write();
     } catch (error) {
       if (!(error instanceof DOMException)) this.error = error;
@@ -364,7 +391,7 @@ export class Session {
   choose(mark: Mark): void {
     this.cursor = mark;
     this.cursorLane = mark.lane;
-    if (mark.exact) void this.select({ ...mark }, false);
+    if (mark.exact) void this.select({ ...mark }, "none");
     else this.engine?.fit(mark, 0.5);
   }
 
