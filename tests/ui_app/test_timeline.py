@@ -86,6 +86,12 @@ def state(page: Page) -> dict[str, Any]:
     return dict(page.evaluate("() => window.tracemillTimeline.state()"))
 
 
+def selected(page: Page, start: int) -> dict[str, Any]:
+    """Wait until the event that starts then is selected; return its place."""
+    page.wait_for_function(f"() => window.tracemillTimeline.state().selected?.start === {start}")
+    return dict(settle(page)["selected"])
+
+
 def view(page: Page) -> tuple[float, float]:
     now = settle(page)["view"]
     return now["t0"], now["t1"]
@@ -148,7 +154,7 @@ def test_journey(open_page: Open, timeline_store: LocalStore, base_path: str) ->
     details = page.get_by_role("region", name="Details")
     expect(details.locator("strong")).to_have_text("ncclDevKernel_AllReduce_Sum_f32")
     expect(details.locator("[data-field=correlation]")).to_contain_text("4025")
-    assert settle(page)["selected"]["start"] == start
+    selected(page, start)
     assert state(page)["arrows"] == 1
 
     details.get_by_role("tab", name="Connections (4)").click()
@@ -157,8 +163,7 @@ def test_journey(open_page: Open, timeline_store: LocalStore, base_path: str) ->
     expect(rows.nth(1)).to_contain_text("ProfilerStep#4")
     rows.nth(0).get_by_role("button").click()
     expect(details.get_by_role("listitem").filter(has_text="runs on the GPU")).to_have_count(1)
-    selected = settle(page)["selected"]
-    assert (selected["start"], selected["dur"]) == (launch_start, launch_dur)
+    assert selected(page, launch_start)["dur"] == launch_dur
 
     page.keyboard.press("m")
     facts = details.locator("[data-range]")
@@ -171,8 +176,7 @@ def test_journey(open_page: Open, timeline_store: LocalStore, base_path: str) ->
     restored = settle(page)
     assert (restored["view"]["t0"], restored["view"]["t1"]) == pytest.approx((t0, t1), abs=1)
     expect(page.locator("[data-range]")).to_contain_text("4.00 µs")
-    page.wait_for_function("() => window.tracemillTimeline.state().selected")
-    assert state(page)["selected"]["start"] == launch_start
+    selected(page, launch_start)
 
 
 def test_lanes_are_drawn_where_events_are(open_page: Open) -> None:
@@ -252,14 +256,13 @@ def test_search_visits_events_of_the_whole_profile(open_page: Open) -> None:
     answer = page.locator(".answer")
     expect(answer).to_contain_text(f"{2 * STEPS * (KERNELS_PER_STEP // 25)} events of 1 name")
     box.press("Enter")
-    first = settle(page)["selected"]
-    assert first["start"] == 5_060_000
+    first = selected(page, 5_060_000)
     t0, t1 = view(page)
     assert t0 < first["start"] < t1
     box.press("Enter")
-    assert settle(page)["selected"]["start"] == 5_110_000
+    selected(page, 5_110_000)
     box.press("Shift+Enter")
-    assert settle(page)["selected"]["start"] == 5_060_000
+    selected(page, 5_060_000)
     box.press("Escape")
     expect(answer).to_have_count(0)
 
