@@ -67,6 +67,8 @@ def test_the_functions_image_holds_all_that_the_handlers_import(
     image = tmp_path
     for stage in stages(LAMBDA):
         image = build.run(stage)
+    native = list(image.glob("var/task/tracemill_analysis/importers/kineto/_native*.so"))
+    assert native, "the decoder of traces is read in Python"
     modules = [function.handler.rpartition(".")[0] for function in FUNCTIONS]
     code = f"import importlib\nfor name in {modules!r}: importlib.import_module(name).handler"
     bare = tmp_path / "bare"

@@ -194,7 +194,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPy
 
 
 def test_there_are_enough_questions_and_each_is_one() -> None:
-    assert len(QUERIES) >= 12
+    assert len(QUERIES) >= 15
     for query in QUERIES.values():
         assert "?" in query.question
         assert query.name.replace("_", "").isalpha()

@@ -2,7 +2,7 @@
 
 A stage becomes a folder. COPY takes from the build context (or another stage's folder), RUN is
 executed by the shell with every absolute path moved below the stage's folder. What a base image
-brings (operating system, its Python) is this machine's.
+brings or the system's packages add (Python, compiler) is this machine's.
 """
 
 from __future__ import annotations
@@ -104,6 +104,8 @@ def _instruction_problems(one: Instruction, context: Path) -> Iterator[str]:
             yield "no cd, sudo or upgrade in RUN (DL3003, DL3004, DL3005)"
         if re.search(r"\bpip (install|wheel)\b", one.text) and "--no-cache-dir" not in one.text:
             yield "pip with --no-cache-dir (DL3042)"
+        if "dnf install" in one.text and "dnf clean all" not in one.text:
+            yield "dnf clean all in the same layer (DL3040)"
         if re.search(r"\bnpm (install|i)\b", one.text):
             yield "npm ci takes the versions of the lock file, npm install does not"
 
@@ -155,6 +157,8 @@ class Build:
                 shutil.copy2(source, into)
 
     def _run(self, root: Path, here: Path, text: str) -> None:
+        if text.startswith("dnf install "):
+            return
         moved = re.sub(r"(?<=[\s=])/(?=\w)", f"{root}/", text)
         if target := re.search(r"--target (\S+)", moved):
             # The outside packages come from this environment, where set-up has put them with the
