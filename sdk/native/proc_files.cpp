@@ -170,6 +170,16 @@ bool parse_io(std::string_view text, std::string_view key, std::uint64_t& value)
   return value_of(text, key, value);
 }
 
+bool parse_pressure(std::string_view text, std::uint64_t& waited_us) {
+  constexpr std::string_view kTotal = "total=";
+  std::string_view line = next_line(text);
+  if (!starts_with(line, "some")) return false;
+  const std::size_t at = line.find(kTotal);
+  if (at == std::string_view::npos) return false;
+  line.remove_prefix(at + kTotal.size());
+  return to_number(next_word(line), waited_us);
+}
+
 bool WholeDisks::contains(std::string_view name) {
   // Stacked and virtual devices would count the same bytes again.
   for (const std::string_view prefix : {"loop", "ram", "zram", "dm-", "md", "sr", "fd", "nbd"}) {

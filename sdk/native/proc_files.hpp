@@ -50,6 +50,8 @@ bool parse_threads(std::string_view text, std::uint64_t& threads);
 bool parse_resident_pages(std::string_view text, std::uint64_t& pages);
 // Value of a line like "read_bytes: 12".
 bool parse_io(std::string_view text, std::string_view key, std::uint64_t& value);
+// Microseconds in which some task waited, from a file below /proc/pressure.
+bool parse_pressure(std::string_view text, std::uint64_t& waited_us);
 
 // Which block devices the kernel lists as disks of their own, backed by hardware.
 class WholeDisks {

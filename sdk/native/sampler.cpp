@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -91,7 +92,19 @@ void Sampler::open_node_files() {
   meminfo_.open("/proc/meminfo");
   diskstats_.open("/proc/diskstats");
   net_dev_.open("/proc/net/dev");
+  cpu_pressure_.open("/proc/pressure/cpu");
+  memory_pressure_.open("/proc/pressure/memory");
+  io_pressure_.open("/proc/pressure/io");
+  open_counters();
   node_files_open_ = true;
+}
+
+void Sampler::open_counters() {
+  const long cores = sysconf(_SC_NPROCESSORS_CONF);
+  counters_.missing().clear();
+  const auto specs = counters_of(this_cpu(), counters_.missing());
+  counters_.open(specs, cores > 0 ? static_cast<unsigned>(cores) : 1);
+  meta_pending_ = true;
 }
 
 void Sampler::take_node(std::int64_t now_ns) {
@@ -122,6 +135,23 @@ void Sampler::take_node(std::int64_t now_ns) {
     add(Metric::kNetReceiveBytes, kWholeNode, now_ns, net.in);
     add(Metric::kNetTransmitBytes, kWholeNode, now_ns, net.out);
   }
+  take_pressure(now_ns);
+  counters_.read([&](Metric metric, std::int64_t core, std::uint64_t value) {
+    add(metric, core, now_ns, value);
+  });
+}
+
+void Sampler::take_pressure(std::int64_t now_ns) {
+  std::uint64_t waited_us = 0;
+  if (parse_pressure(cpu_pressure_.read(), waited_us)) {
+    add(Metric::kCpuPressureNs, kWholeNode, now_ns, waited_us * 1000);
+  }
+  if (parse_pressure(memory_pressure_.read(), waited_us)) {
+    add(Metric::kMemoryPressureNs, kWholeNode, now_ns, waited_us * 1000);
+  }
+  if (parse_pressure(io_pressure_.read(), waited_us)) {
+    add(Metric::kIoPressureNs, kWholeNode, now_ns, waited_us * 1000);
+  }
 }
 
 void Sampler::take_process(std::int64_t now_ns) {
@@ -140,6 +170,13 @@ void Sampler::take_process(std::int64_t now_ns) {
   }
   if (parse_io(io, "write_bytes", value)) {
     add(Metric::kProcessWriteBytes, kProcess, now_ns, value);
+  }
+  rusage usage{};
+  if (getrusage(RUSAGE_SELF, &usage) == 0) {
+    add(Metric::kProcessContextSwitches, kProcess, now_ns,
+        static_cast<std::uint64_t>(usage.ru_nvcsw) + static_cast<std::uint64_t>(usage.ru_nivcsw));
+    add(Metric::kProcessMinorFaults, kProcess, now_ns, static_cast<std::uint64_t>(usage.ru_minflt));
+    add(Metric::kProcessMajorFaults, kProcess, now_ns, static_cast<std::uint64_t>(usage.ru_majflt));
   }
   add(Metric::kRecorderCpuNs, kProcess, now_ns, static_cast<std::uint64_t>(thread_cpu_ns()));
   if (options_.written_bytes) {
@@ -174,13 +211,18 @@ void Sampler::drain(SegmentWriter& writer) {
     writer.write_columns(spec, rows);
   }
   samples_.clear();
+  if (meta_pending_ && writer.write_meta("\"cpu_counters\":" + counters_json(counters_))) {
+    meta_pending_ = false;
+  }
 }
 
 void Sampler::close_files() {
   for (ProcFile* file :
-       {&stat_, &meminfo_, &diskstats_, &net_dev_, &self_stat_, &self_statm_, &self_io_}) {
+       {&stat_, &meminfo_, &diskstats_, &net_dev_, &self_stat_, &self_statm_, &self_io_,
+        &cpu_pressure_, &memory_pressure_, &io_pressure_}) {
     file->close();
   }
+  counters_.close();
   node_files_open_ = false;
   const int lock = lock_.exchange(-1);
   if (lock >= 0) ::close(lock);

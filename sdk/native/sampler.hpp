@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "block.hpp"
+#include "perf_counters.hpp"
 #include "proc_files.hpp"
 #include "source.hpp"
 
@@ -42,6 +43,8 @@ class Sampler final : public Source {
   void take(std::int64_t now_ns);
   void take_node(std::int64_t now_ns);
   void take_process(std::int64_t now_ns);
+  void take_pressure(std::int64_t now_ns);
+  void open_counters();
   void add(schema::Metric metric, std::int64_t index, std::int64_t now_ns, std::uint64_t value);
   bool hold_node_lock(std::int64_t now_ns);
   void open_node_files();
@@ -56,6 +59,9 @@ class Sampler final : public Source {
   std::atomic<int> lock_{-1};
   bool node_files_open_ = false;
   ProcFile stat_, meminfo_, diskstats_, net_dev_, self_stat_, self_statm_, self_io_;
+  ProcFile cpu_pressure_, memory_pressure_, io_pressure_;
+  PerfCounters counters_;
+  bool meta_pending_ = false;
   WholeDisks disks_;
   std::vector<CpuTimes> cores_;
   std::vector<Sample> samples_;

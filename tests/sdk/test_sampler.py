@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tracemill_schema.metrics import METRIC_BY_NAME, METRICS, Scope
+from tracemill_schema.metrics import METRIC_BY_ID, METRIC_BY_NAME, METRICS, Scope
 
 from tests.sdk.conftest import Recorder
 from tests.support import tmraw
@@ -27,6 +27,8 @@ def test_every_metric_is_sampled_at_its_interval(recorder: Recorder) -> None:
     segment = recorder.record(lambda: time.sleep(1.0), cpu_interval_ms=50)
     rows = segment.rows["samples"]
     optional = {"disk_read_bytes", "disk_write_bytes", "process_read_bytes", "process_write_bytes"}
+    optional |= {name for name in METRIC_BY_NAME if "tlb" in name or "pressure" in name}
+    optional.add("clk_unhalted_ref.tsc")
     required = {m.id for m in METRICS if m.scope is not Scope.GPU and m.name not in optional}
     assert required <= {row["metric_id"] for row in rows}
     times = sorted({row["time_ns"] for row in rows})
@@ -139,3 +141,17 @@ def test_one_process_per_node_samples_the_node(tmp_path: Path) -> None:
     assert node_times[second.pid][0] > killed_ns - 20_000_000
     assert node_times[second.pid][0] < killed_ns + 1_200_000_000
     assert _values(by_pid[second.pid], "process_cpu_ns")
+
+
+def test_counters_of_the_processor_or_the_reason_for_each(recorder: Recorder) -> None:
+    segment = recorder.record(lambda: time.sleep(0.2), cpu_interval_ms=20)
+    found = segment.meta["cpu_counters"]
+    names = {"clk_unhalted_ref.tsc", "itlb_misses.miss_causes_a_walk"}
+    assert names <= {*found["recorded"], *found["missing"]}
+    assert all(reason for reason in found["missing"].values())
+    ids = {row["metric_id"] for row in segment.rows["samples"]}
+    recorded = {METRIC_BY_ID[i].name for i in ids if i in range(20, 24)}
+    assert recorded <= set(found["recorded"])
+    assert {METRIC_BY_NAME[f"process_{what}"].id for what in
+            ("context_switches", "minor_faults", "major_faults")} <= ids  # fmt: skip
+    assert (METRIC_BY_NAME["cpu_pressure_ns"].id in ids) == Path("/proc/pressure/cpu").exists()

@@ -85,6 +85,64 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         16, "recorder_written_bytes", "bytes", Scope.PROCESS, True, "bytes Tracemill has written"
     ),
+    Metric(
+        20,
+        "clk_unhalted_ref.tsc",
+        "cycles",
+        Scope.CPU,
+        True,
+        "cycles the core was not halted, at the rate of the time stamp counter, perf_event_open",
+    ),
+    Metric(
+        21,
+        "itlb_misses.miss_causes_a_walk",
+        "events",
+        Scope.CPU,
+        True,
+        "instruction TLB misses that began a page walk (Intel, Haswell to Cascade Lake)",
+    ),
+    Metric(
+        22,
+        "itlb_misses.walk_completed",
+        "events",
+        Scope.CPU,
+        True,
+        "page walks completed for instruction TLB misses (Intel, Ice Lake and later)",
+    ),
+    Metric(
+        23,
+        "bp_l1_tlb_miss_l2_tlb_miss",
+        "events",
+        Scope.CPU,
+        True,
+        "instruction TLB misses of both levels (AMD, Zen 2 and later)",
+    ),
+    Metric(
+        24,
+        "process_context_switches",
+        "switches",
+        Scope.PROCESS,
+        True,
+        "voluntary and involuntary, getrusage",
+    ),
+    Metric(
+        25, "process_minor_faults", "faults", Scope.PROCESS, True, "faults without I/O, getrusage"
+    ),
+    Metric(26, "process_major_faults", "faults", Scope.PROCESS, True, "faults with I/O, getrusage"),
+    Metric(
+        27, "cpu_pressure_ns", "ns", Scope.NODE, True, "some task waited for a core, /proc/pressure"
+    ),
+    Metric(
+        28,
+        "memory_pressure_ns",
+        "ns",
+        Scope.NODE,
+        True,
+        "some task waited for memory, /proc/pressure",
+    ),
+    Metric(
+        29, "io_pressure_ns", "ns", Scope.NODE, True, "some task waited for I/O, /proc/pressure"
+    ),
     Metric(40, "gpu_busy_percent", "%", Scope.GPU, False, "share of time a kernel ran, NVML"),
     Metric(
         41, "gpu_memory_busy_percent", "%", Scope.GPU, False, "share of time memory moved, NVML"

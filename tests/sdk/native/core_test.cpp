@@ -10,6 +10,7 @@
 #include "block.hpp"
 #include "clock.hpp"
 #include "notices.hpp"
+#include "perf_counters.hpp"
 #include "proc_files.hpp"
 #include "recorder.hpp"
 #include "ring.hpp"
@@ -49,6 +50,63 @@ void test_columns() {
   payload.clear();
   encode_columns(Columns(2), encodings, payload);
   CHECK((payload.bytes == std::vector<std::uint8_t>{0, 0}));
+}
+
+const char kCascadeLake[] =
+    "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\n"
+    "model name\t: Intel(R) Xeon(R) Platinum 8259CL\nstepping\t: 7\n";
+
+std::uint64_t code_of(CpuModel::Maker maker, unsigned family, unsigned model, std::string* name) {
+  Missing missing;
+  const auto specs = counters_of({maker, family, model}, missing);
+  CHECK(specs.front().name == std::string("clk_unhalted_ref.tsc"));
+  *name = specs.size() > 1 ? specs.back().name : "";
+  CHECK(missing.empty() == (*name == "itlb_misses.miss_causes_a_walk"));
+  return specs.size() > 1 ? specs.back().config : 0;
+}
+
+void test_counters() {
+  const CpuModel cpu = parse_cpu_model(kCascadeLake);
+  CHECK(cpu.maker == CpuModel::Maker::kIntel && cpu.family == 6 && cpu.model == 85);
+  CHECK(parse_cpu_model("").maker == CpuModel::Maker::kOther);
+  using Maker = CpuModel::Maker;
+  std::string name;
+  CHECK(code_of(Maker::kIntel, 6, 85, &name) == 0x0185);
+  CHECK(name == "itlb_misses.miss_causes_a_walk");
+  CHECK(code_of(Maker::kIntel, 6, 106, &name) == 0x0E85 && name == "itlb_misses.walk_completed");
+  CHECK(code_of(Maker::kIntel, 6, 143, &name) == 0x0E11 && name == "itlb_misses.walk_completed");
+  CHECK(code_of(Maker::kAmd, 0x19, 1, &name) == 0x0F85 && name == "bp_l1_tlb_miss_l2_tlb_miss");
+  CHECK(code_of(Maker::kAmd, 0x17, 1, &name) == 0 && name.empty());
+  CHECK(code_of(Maker::kOther, 0, 0, &name) == 0 && name.empty());
+  CHECK(counter_refusal(2).find("virtual") != std::string::npos);
+  CHECK(counter_refusal(13).find("perf_event_paranoid") != std::string::npos);
+
+  // A counter of the kernel's own takes the place of the hardware's, which test machines lack.
+  PerfCounters counters;
+  counters.open({{schema::Metric::kClkUnhaltedRefTsc, "cpu-clock", 1, 0},
+                 {schema::Metric::kItlbMissesMissCausesAWalk, "no such event", 4, 0xFFFFFFFFFFFF}},
+                1);
+  const bool allowed = counters.names().size() == 1;
+  CHECK(counters.missing().size() == (allowed ? 1u : 2u));
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+  counters.read([&](schema::Metric, std::int64_t, std::uint64_t value) { first = value; });
+  for (volatile int i = 0; i < 1000000; i = i + 1) continue;
+  counters.read([&](schema::Metric, std::int64_t, std::uint64_t value) { second = value; });
+  CHECK(!allowed || second > first);
+  counters.close();
+  // More files than a process may open: none are taken.
+  PerfCounters many;
+  many.open({{schema::Metric::kClkUnhaltedRefTsc, "cpu-clock", 1, 0}}, 1u << 31);
+  CHECK(many.names().empty() && many.missing().size() == 1);
+}
+
+void test_pressure() {
+  std::uint64_t waited_us = 0;
+  CHECK(parse_pressure("some avg10=0.00 avg60=0.10 avg300=0.00 total=12345\nfull total=1\n",
+                       waited_us));
+  CHECK(waited_us == 12345);
+  CHECK(!parse_pressure("", waited_us));
 }
 
 void test_ring() {
@@ -212,6 +270,8 @@ int main(int count, char** arguments) {
   init_clock();
   test_checksum();
   test_columns();
+  test_counters();
+  test_pressure();
   test_ring();
   test_ring_with_two_threads();
   test_names();

@@ -8,7 +8,7 @@ from tracemill_schema.vocab import DropReason
 
 
 def _camel(name: str) -> str:
-    return "".join(part.capitalize() for part in name.split("_"))
+    return "".join(part.capitalize() for part in name.replace(".", "_").split("_"))
 
 
 def render() -> str:
