@@ -40,6 +40,24 @@ OPTIONS: tuple[Option, ...] = (
         "autostart", "TRACEMILL_AUTOSTART", bool, False, "", "Start recording when Python starts."
     ),
     Option(
+        "control_file",
+        "TRACEMILL_CONTROL_FILE",
+        str,
+        None,
+        "",
+        "Record only while this file exists, each time as a recording of its own; looked at twice "
+        "a second. Default: record from the start.",
+    ),
+    Option(
+        "control_signal",
+        "TRACEMILL_CONTROL_SIGNAL",
+        str,
+        None,
+        "",
+        "Record only from one signal of this name (SIGUSR2, for example) to the next. Default: "
+        "record from the start.",
+    ),
+    Option(
         "enabled", "TRACEMILL_ENABLED", bool, True, "", "Set to 0 to turn every call into a no-op."
     ),
     Option(

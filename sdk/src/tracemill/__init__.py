@@ -58,7 +58,16 @@ def start(**options: Any) -> None:
 
 
 def stop() -> None:
-    """End the recording and write everything out; does nothing if none runs."""
+    """End the recording and write everything out; does nothing if none runs.
+
+    A control file or signal is no longer followed.
+    """
+    import sys
+
+    if "tracemill._on_demand" in sys.modules:
+        from tracemill import _on_demand
+
+        _on_demand.disarm()
     if is_recording():
         from tracemill import _session
 

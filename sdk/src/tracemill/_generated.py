@@ -8,6 +8,8 @@ OPTIONS = {
     'output': ('TRACEMILL_OUTPUT', str, None, 'Store folder the recording goes to. Default: /opt/ml/output/profiler inside a SageMaker container, otherwise ./tracemill-store.'),
     'job': ('TRACEMILL_JOB', str, None, "Job name. Default: TRAINING_JOB_NAME as SageMaker sets it, otherwise the script's name with date and time."),
     'autostart': ('TRACEMILL_AUTOSTART', bool, False, 'Start recording when Python starts.'),
+    'control_file': ('TRACEMILL_CONTROL_FILE', str, None, 'Record only while this file exists, each time as a recording of its own; looked at twice a second. Default: record from the start.'),
+    'control_signal': ('TRACEMILL_CONTROL_SIGNAL', str, None, 'Record only from one signal of this name (SIGUSR2, for example) to the next. Default: record from the start.'),
     'enabled': ('TRACEMILL_ENABLED', bool, True, 'Set to 0 to turn every call into a no-op.'),
     'max_steps': ('TRACEMILL_MAX_STEPS', int, 300, 'Capturing of annotations ends after this many steps; 0 for no limit.'),
     'max_bytes': ('TRACEMILL_MAX_BYTES', int, 2147483648, 'Byte budget of one process; 0 for no limit.'),

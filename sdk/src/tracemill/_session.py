@@ -18,9 +18,12 @@ _exit_hooks_set = False
 
 
 @guarded
-def start(given: dict[str, Any]) -> None:
-    """Start recording with the options of the call; see ``tracemill.start``."""
-    given = dict(given)
+def start(given: dict[str, Any], asked_by: str | None = None) -> None:
+    """Start recording with the options of the call; see ``tracemill.start``.
+
+    With a control file or signal the start waits for it; ``asked_by`` says which one came.
+    """
+    asked, given = given, dict(given)
     schedule = given.pop("schedule", None)
     if schedule is not None and not isinstance(schedule, Schedule):
         raise UsageError(f"schedule: expected tracemill.schedule(...), not {schedule!r}")
@@ -30,11 +33,16 @@ def start(given: dict[str, Any]) -> None:
         return
     options["output"] = _identity.output_folder(options["output"])
     options["job"] = job
+    if asked_by is None and (options["control_file"] or options["control_signal"]):
+        from tracemill import _on_demand
+
+        _on_demand.arm(asked, options)
+        return
     node = _identity.node_name()
     folder = os.path.join(options["output"], "raw", f"job_name={job}", f"node={node}")
     if not _native.start(
         folder,
-        _meta_members(options, job, node),
+        _meta_members(options, job, node, asked_by),
         _lock_path(folder),
         options["flush_interval_ms"],
         options["cpu_interval_ms"],
@@ -80,7 +88,7 @@ def _is_unused_child() -> bool:
     return bool(_native.status()["state"] == "forked")
 
 
-def _meta_members(options: dict[str, Any], job: str, node: str) -> str:
+def _meta_members(options: dict[str, Any], job: str, node: str, asked_by: str | None) -> str:
     meta = {
         "tracemill_version": __version__,
         "job": job,
@@ -89,6 +97,8 @@ def _meta_members(options: dict[str, Any], job: str, node: str) -> str:
         "simulated": False,
         "options": options,
     }
+    if asked_by is not None:
+        meta["asked_by"] = asked_by
     return f'{json.dumps(meta)[1:-1]},"kinds":{_generated.KINDS_JSON}'
 
 
