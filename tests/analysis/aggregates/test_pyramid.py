@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from tracemill_analysis import aggregates
-from tracemill_analysis.aggregates.pyramid import coarsen, level_bins
+from tracemill_analysis.aggregates.pyramid import coarsen, level_bins, levels
 
 from tests.support import tables as t
 
@@ -48,6 +48,28 @@ def test_counts_and_covered_time_are_conserved(items: list[tuple[int, int]], bin
             assert items[event][0] < begin
     assert int(level.busy[~level.exact].sum()) == len(covered)
     assert (np.diff(level.start) >= 0).all()
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3) | st.integers(0, 90)), max_size=25),
+    st.integers(-40, 0),
+    st.booleans(),
+)
+def test_levels_made_from_finer_ones_are_those_made_from_events(
+    items: list[tuple[int, int]], origin: int, overlapping: bool
+) -> None:
+    starts, ends, at = [], [], origin
+    for gap, duration in items:
+        at += gap
+        starts.append(at)
+        ends.append(at + duration)
+        at += 0 if overlapping else duration
+    start, end = np.array(starts, np.int64), np.array(ends, np.int64)
+    bins = [1, 4, 16, 64]
+    for bin_ns, level in zip(bins, levels(start, end, bins), strict=True):
+        direct = coarsen(start, end, bin_ns)
+        for name in ("exact", "start", "duration", "count", "busy", "event"):
+            assert getattr(level, name).tolist() == getattr(direct, name).tolist(), name
 
 
 def _columns(level: object) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], ...]:

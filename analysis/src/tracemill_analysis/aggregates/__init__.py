@@ -17,6 +17,7 @@ from tracemill_analysis.aggregates.breakdown import time_breakdown
 from tracemill_analysis.aggregates.cpu import core_times, cpu_summary, load_series
 from tracemill_analysis.aggregates.gpu import GpuEvents, load_gpu_events
 from tracemill_analysis.aggregates.idle import idle_causes, load_host_time
+from tracemill_analysis.aggregates.launches import launch_latency, launch_summary, load_runs
 from tracemill_analysis.aggregates.pyramid import timeline_levels
 from tracemill_analysis.aggregates.queue import queue_depth
 from tracemill_analysis.aggregates.ranges import input_time, load_ranges
@@ -26,8 +27,6 @@ from tracemill_analysis.aggregates.stragglers import stragglers
 from tracemill_analysis.aggregates.summaries import (
     collective_summary,
     kernel_summary,
-    launch_latency,
-    launch_summary,
     precision_summary,
 )
 from tracemill_analysis.aggregates.utilization import cpu_utilization, gpu_utilization
@@ -104,8 +103,9 @@ def _add_process(
     add("time_breakdown", breakdown)
     add("kernel_summary", kernels)
     add("precision_summary", precision_summary(kernels))
-    add("launch_summary", launch_summary(source, process))
-    add("launch_latency", launch_latency(source, process))
+    runs = load_runs(source, process.process_id)
+    add("launch_summary", launch_summary(process, runs))
+    add("launch_latency", launch_latency(process, runs))
     add("activity_summary", activity_summary(source, process, events))
     add("memory_op_summary", memory_op_summary(source, process))
     add("collective_summary", collective_summary(source, process))
@@ -116,7 +116,7 @@ def _add_process(
     add("idle_causes", idle_causes(process, events, host))
     if bins is not None:
         add("utilization", gpu_utilization(process, events, bins))
-        add("queue_depth", queue_depth(source, process, bins))
+        add("queue_depth", queue_depth(process, runs, bins))
 
 
 def _add_nodes(source: EventSource, bins: dict[str, Bins], add: AddRows) -> None:

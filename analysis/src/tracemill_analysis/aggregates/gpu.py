@@ -12,6 +12,7 @@ from tracemill_schema.tables.events import KERNELS, MEMORY_OPS
 from tracemill_schema.vocab import KernelCategory, MemoryOpKind
 
 from tracemill_analysis import intervals as iv
+from tracemill_analysis.aggregates.order import coded
 from tracemill_analysis.aggregates.source import EventSource, integers, present, texts
 from tracemill_analysis.intervals import EMPTY, Int64s, Intervals
 
@@ -67,7 +68,7 @@ class GpuEvents:
 
     @cached_property
     def _by_device(self) -> dict[int, GpuEvents]:
-        found = np.unique(self.device).tolist()
+        found = coded(self.device)[1].tolist()
         return {device: self.select(self.device == device) for device in found}
 
     @cached_property
@@ -155,12 +156,12 @@ class Partition:
 
 
 def _partition(events: GpuEvents) -> Partition:
-    def of(*kinds: int) -> Intervals:
-        chosen = np.isin(events.kind, kinds)
+    def of(chosen: NDArray[np.bool_]) -> Intervals:
         if not chosen.any():
             return EMPTY
         return iv.union(events.start[chosen], events.end[chosen])
 
-    compute, comm, mem = of(COMPUTE), of(COMMUNICATION), of(MEMCPY, MEMSET)
+    kind = events.kind
+    compute, comm, mem = of(kind == COMPUTE), of(kind == COMMUNICATION), of(kind >= MEMCPY)
     both = iv.merge(compute, comm)
     return Partition(iv.merge(both, mem), both, compute, comm, mem)

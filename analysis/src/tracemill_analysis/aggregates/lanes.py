@@ -7,10 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from tracemill_schema.columns import Table
-from tracemill_schema.tables.events import ANNOTATIONS, API_CALLS, OPERATORS
+from tracemill_schema.tables.events import (
+    ANNOTATIONS,
+    API_CALLS,
+    KERNELS,
+    MEMORY_OPS,
+    OPERATORS,
+)
 
 from tracemill_analysis.aggregates.gpu import GpuEvents
+from tracemill_analysis.aggregates.order import by_code, coded, combined, order_by
 from tracemill_analysis.aggregates.source import EventSource, integers, texts
 from tracemill_analysis.intervals import Int64s
 
@@ -21,6 +29,7 @@ _HOST_LANES: tuple[tuple[str, Table, tuple[str, ...]], ...] = (
     ("operator", OPERATORS, ("thread", "depth")),
 )
 _HOST = "host"
+_MEMORY = "memory"
 
 
 @dataclass(frozen=True)
@@ -58,16 +67,15 @@ def lanes_of(source: EventSource, process_id: int, events: GpuEvents) -> Iterato
 
 
 def _streams(source: EventSource, process_id: int) -> Iterator[Lane]:
-    data = source.query(
-        "SELECT device, stream, start_ns, dur_ns, name, category FROM kernels"
-        " WHERE process_id = $process_id UNION ALL "
-        "SELECT device, stream, start_ns, dur_ns, name, 'memory' FROM memory_ops"
-        " WHERE process_id = $process_id",
-        process_id=process_id,
-    )
-    category, categories = texts(data, "category")
-    words = [word or "" for word in categories]
-    yield from _split("stream", data, ("device", "stream"), words, category)
+    keys = ("device", "stream")
+    kernels = source.columns(KERNELS, (*keys, *_SPAN, "category"), process_id)
+    copies = source.columns(MEMORY_OPS, (*keys, *_SPAN), process_id)
+    category = pa.repeat(pa.scalar(_MEMORY), copies.num_rows).dictionary_encode()
+    copies = copies.append_column("category", category)
+    # A lane holds both kinds in turn: what follows wants each in order of start.
+    data = pa.concat_tables([kernels, copies.cast(kernels.schema)])
+    codes, categories = texts(data, "category")
+    yield from _split("stream", data, keys, [word or "" for word in categories], codes)
 
 
 def _split(
@@ -76,14 +84,21 @@ def _split(
     """Yield a lane for each value of the key columns."""
     if not data.num_rows:
         return
-    columns = np.stack([integers(data, key) for key in keys])
+    found = [coded(integers(data, key)) for key in keys]
+    codes, size = combined([code for code, _ in found], [len(values) for _, values in found])
     start = integers(data, "start_ns")
     end = start + integers(data, "dur_ns")
     name, names = texts(data, "name")
     words = [word or "" for word in names]
-    order = np.lexsort((category, name, -end, start, *columns[::-1]))
-    ordered = columns[:, order]
-    edges = np.flatnonzero((ordered[:, 1:] != ordered[:, :-1]).any(axis=0)) + 1
-    for rows in np.split(order, edges):
-        place = {"lane": lane, **dict(zip(keys, columns[:, rows[0]].tolist(), strict=True))}
-        yield Lane(place, start[rows], end[rows], name[rows], words, category[rows], categories)
+    for code, rows in enumerate(by_code(codes, size)):
+        if not len(rows):
+            continue
+        places = np.unravel_index(code, [len(values) for _, values in found])
+        values = [int(v[at]) for (_, v), at in zip(found, places, strict=True)]
+        columns = (start[rows], end[rows], name[rows], category[rows])
+        order = order_by(columns[0], -columns[1], columns[2], columns[3])
+        begin, until, named, kind = (column[order] for column in columns)
+        yield Lane(
+            {"lane": lane, **dict(zip(keys, values, strict=True))},
+            begin, until, named, words, kind, categories,
+        )  # fmt: skip

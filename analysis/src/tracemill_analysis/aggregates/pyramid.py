@@ -19,6 +19,7 @@ from tracemill_analysis import intervals as iv
 from tracemill_analysis.aggregates.gpu import GpuEvents
 from tracemill_analysis.aggregates.lanes import Lane, lanes_of
 from tracemill_analysis.aggregates.source import EventSource, Process
+from tracemill_analysis.aggregates.widen import NO_SUMS, widen
 from tracemill_analysis.intervals import Int64s
 from tracemill_analysis.parquet import arrow_schema
 
@@ -57,10 +58,12 @@ def timeline_levels(source: EventSource, process: Process, events: GpuEvents, sp
     if not level_bins(span_ns):
         return arrow_schema(TIMELINE_LEVELS).empty_table()
     lanes = sorted(lanes_of(source, process.process_id, events), key=_lane_order)
+    bins = level_bins(span_ns)
+    of_lanes = [(lane, levels(lane.start, lane.end, bins)) for lane in lanes]
     tables = [
-        _rows(process, bin_ns, lane, coarsen(lane.start, lane.end, bin_ns))
-        for bin_ns in level_bins(span_ns)
-        for lane in lanes
+        _rows(process, bin_ns, lane, found[number])
+        for number, bin_ns in enumerate(bins)
+        for lane, found in of_lanes
     ]
     return pa.concat_tables(tables) if tables else arrow_schema(TIMELINE_LEVELS).empty_table()
 
@@ -70,21 +73,56 @@ def _lane_order(lane: Lane) -> list[tuple[bool, Any]]:
     return [(value is not None, value) for value in values]
 
 
+def levels(start: Int64s, end: Int64s, bins: list[int]) -> list[Level]:
+    """Return the levels of a lane's events (ns, by start), one for each bin, finest first.
+
+    Where no two events overlap, each level is made from the one before, so that all of them
+    together cost little more than the finest; ``bins`` must then each divide the next.
+    """
+    if (start[1:] < end[:-1]).any():
+        return [coarsen(start, end, bin_ns) for bin_ns in bins]
+    duration = end - start
+    long = np.arange(len(start))
+    sums, result = NO_SUMS, []
+    for bin_ns in bins:
+        is_short = duration[long] < bin_ns
+        newly, long = long[is_short], long[~is_short]
+        sums = widen(sums, start[newly], end[newly], newly, bin_ns)
+        result.append(
+            _level(start, duration, long, sums.bins, sums.counts, sums.busy, sums.event, bin_ns)
+        )
+    return result
+
+
 def coarsen(start: Int64s, end: Int64s, bin_ns: int) -> Level:
     """Return a lane's events (ns, by start) at the level of ``bin_ns``."""
     long = np.flatnonzero(end - start >= bin_ns)
     short = np.flatnonzero(end - start < bin_ns)
     bins, count, busy, event = _sum_up(start[short], end[short], bin_ns)
+    return _level(start, end - start, long, bins, count, busy, short[event], bin_ns)
+
+
+def _level(
+    start: Int64s,
+    duration: Int64s,
+    long: Int64s,
+    bins: Int64s,
+    count: Int64s,
+    busy: Int64s,
+    event: Int64s,
+    bin_ns: int,
+) -> Level:
+    """Put long events, given by position, and the sums of the short ones together, by start."""
     begins = np.concatenate((start[long], bins))
     order = np.argsort(begins, kind="stable")
-    ones = np.ones(len(long), np.int64)
+    lasting = duration[long]
     return Level(
-        exact=np.arange(len(begins))[order] < len(long),
+        exact=order < len(long),
         start=begins[order],
-        duration=np.concatenate((end[long] - start[long], np.full(len(bins), bin_ns)))[order],
-        count=np.concatenate((ones, count))[order],
-        busy=np.concatenate((end[long] - start[long], busy))[order],
-        event=np.concatenate((long, short[event]))[order],
+        duration=np.concatenate((lasting, np.full(len(bins), bin_ns)))[order],
+        count=np.concatenate((np.ones(len(long), np.int64), count))[order],
+        busy=np.concatenate((lasting, busy))[order],
+        event=np.concatenate((long, event))[order],
     )
 
 

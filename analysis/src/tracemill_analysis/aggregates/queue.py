@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from tracemill_analysis.aggregates.bins import Bins
-from tracemill_analysis.aggregates.source import EventSource, Process, integers
+from tracemill_analysis.aggregates.launches import GpuRuns, waiting_launches
+from tracemill_analysis.aggregates.order import run_starts
+from tracemill_analysis.aggregates.source import Process
 from tracemill_analysis.intervals import Int64s
 
 
-def queue_depth(source: EventSource, process: Process, bins: Bins) -> list[dict[str, Any]]:
+def queue_depth(process: Process, runs: GpuRuns, bins: Bins) -> list[dict[str, Any]]:
     """Return one row per stream and bin in which at least one launch waits."""
-    data = source.sql("queued_launches", process_id=process.process_id)
-    device, stream = integers(data, "device"), integers(data, "stream")
-    launch, run = integers(data, "launch_start_ns"), integers(data, "run_start_ns")
-    changes = np.flatnonzero((np.diff(device) != 0) | (np.diff(stream) != 0)) + 1
+    device, stream, launch, run = waiting_launches(runs)
+    changes = run_starts(device, stream)[1:]
     rows: list[dict[str, Any]] = []
     for begin, end in zip([0, *changes.tolist()], [*changes.tolist(), len(device)], strict=True):
         if begin == end:

@@ -1,4 +1,4 @@
-"""Reads the event tables of one job: SQL through DuckDB, single columns as numpy arrays."""
+"""Reads the event tables of one job: SQL through DuckDB, columns of a process through pyarrow."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from tracemill_schema import layout
 from tracemill_schema.columns import Kind, Table
@@ -18,7 +21,7 @@ from tracemill_schema.errors import StoreError
 from tracemill_schema.tables import events
 from tracemill_schema.tables.profile import PROCESSES
 
-from tracemill_analysis.parquet import read_table
+from tracemill_analysis.parquet import arrow_schema, read_table
 from tracemill_analysis.store import Store
 
 MEMORY_LIMIT = "1GB"
@@ -58,9 +61,13 @@ class EventSource:
     def __init__(self, store: Store, job: str, connection: Any) -> None:
         self._connection = connection
         self.processes = _read_processes(store, job)
-        with _readable(store, job):
-            for table in events.TABLES:
-                connection.execute(_view(store, job, table))
+        self._files = {table.name: _files(store, job, table) for table in events.TABLES}
+        for table in events.TABLES:
+            for path in self._files[table.name].values():
+                with _readable(store, job, path):
+                    pq.read_metadata(path)
+            with _readable(store, job):
+                connection.execute(_view(table, self._files[table.name]))
         self._store, self._job = store, job
 
     def sql(self, name: str, **parameters: Any) -> Any:
@@ -73,12 +80,19 @@ class EventSource:
             return self._connection.sql(text, params=parameters).to_arrow_table()
 
     def columns(self, table: Table, names: tuple[str, ...], process_id: int) -> Any:
-        """Return columns of one process's rows as a ``pyarrow.Table``, in no particular order."""
-        selected = ", ".join(f'"{name}"' for name in names)
-        return self.query(
-            f"SELECT {selected} FROM {table.name} WHERE process_id = $process_id",
-            process_id=process_id,
-        )
+        """Return columns of one process's rows as a ``pyarrow.Table``, in the order of the file.
+
+        Texts come as dictionary arrays. The rows are consecutive slices of time (by start), each
+        sorted by the table's own order.
+        """
+        schema = arrow_schema(table)
+        path = self._files[table.name].get(layout.process_part(process_id))
+        if path is None:
+            return pa.schema([schema.field(name) for name in names]).empty_table()
+        texts = [name for name in names if pa.types.is_string(schema.field(name).type)]
+        readable = _readable(self._store, self._job, path)
+        with readable, pq.ParquetFile(path, read_dictionary=texts) as file:
+            return file.read(columns=list(names)).select(list(names))
 
 
 @contextmanager
@@ -94,21 +108,22 @@ def open_source(store: Store, job: str) -> Iterator[EventSource]:
 
 
 @contextmanager
-def _readable(store: Store, job: str) -> Iterator[None]:
-    """Turn what DuckDB raises on a damaged file into a StoreError; its message names the file."""
+def _readable(store: Store, job: str, path: Path | None = None) -> Iterator[None]:
+    """Turn what is raised on a damaged file into a StoreError that names it."""
     try:
         yield
-    except duckdb.Error as error:
+    except (duckdb.Error, OSError, pa.ArrowException) as error:
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise StoreError(f"job {job} in {store.address}: {text}") from error
+        place = "" if path is None else f"{path.parent.parent.name}/{path.name}: "
+        raise StoreError(f"job {job} in {store.address}: {place}{text}") from error
 
 
 def integers(data: Any, name: str, null: int = 0) -> NDArray[np.int64]:
     """Return an integer column of a ``pyarrow.Table`` as int64, nulls replaced by ``null``."""
-    column = data.column(name).combine_chunks()
+    column = data.column(name)
     if column.null_count:
         column = column.fill_null(null)
-    return column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)  # type: ignore[no-any-return]
+    return column.to_numpy().astype(np.int64, copy=False)  # type: ignore[no-any-return]
 
 
 def present(data: Any, name: str) -> NDArray[np.bool_]:
@@ -118,13 +133,21 @@ def present(data: Any, name: str) -> NDArray[np.bool_]:
 
 def texts(data: Any, name: str) -> tuple[NDArray[np.int64], list[str | None]]:
     """Return a string column as codes into a sorted list of its distinct values (null last)."""
-    encoded = data.column(name).combine_chunks().dictionary_encode(null_encoding="encode")
+    column = data.column(name)
+    if pa.types.is_dictionary(column.type):
+        encoded = column.unify_dictionaries().combine_chunks()
+    else:
+        encoded = column.combine_chunks().dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):  # without rows
+        encoded = pa.array([], pa.string()).dictionary_encode()
     words: list[str | None] = encoded.dictionary.to_pylist()
-    order = sorted(range(len(words)), key=lambda i: (words[i] is None, words[i] or ""))
-    place = np.empty(len(words), np.int64)
-    place[order] = np.arange(len(words))
-    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return place[codes], [words[i] for i in order]
+    used = encoded.indices.fill_null(len(words)).to_numpy(zero_copy_only=False)
+    met = np.bincount(used, minlength=len(words) + 1) > 0
+    words.append(None)
+    order = sorted(np.flatnonzero(met).tolist(), key=lambda i: (words[i] is None, words[i] or ""))
+    place = np.zeros(len(words), np.int64)
+    place[order] = np.arange(len(order))
+    return place[used], [words[i] for i in order]
 
 
 _CLOCK = ("clock_spread_ns", "alignment_ns")
@@ -136,15 +159,19 @@ def _read_processes(store: Store, job: str) -> list[Process]:
     return sorted((Process(**row) for row in rows), key=lambda process: process.process_id)
 
 
-def _view(store: Store, job: str, table: Table) -> str:
-    """SQL that makes a view of a table's files, or an empty one if the job has none."""
-    files = [
-        str(store.local_file(info.key))
+def _files(store: Store, job: str, table: Table) -> dict[str, Path]:
+    """Return a table's files by part."""
+    return {
+        info.key.rpartition("/")[2].removesuffix(".parquet"): store.local_file(info.key)
         for info in store.list_objects(layout.table_prefix(table.name, job))
         if info.key.endswith(".parquet")
-    ]
+    }
+
+
+def _view(table: Table, files: dict[str, Path]) -> str:
+    """SQL that makes a view of a table's files, or an empty one if the job has none."""
     if files:
-        quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in files)
+        quoted = ", ".join("'" + str(path).replace("'", "''") + "'" for path in files.values())
         source = f"read_parquet([{quoted}], hive_partitioning = false)"
         return f"CREATE VIEW {table.name} AS SELECT * FROM {source}"
     nulls = ", ".join(f'NULL::{_SQL_TYPES[c.kind]} AS "{c.name}"' for c in table.columns)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tracemill_analysis.aggregates.order import combined, grouped_sorted
 from tracemill_analysis.intervals import Int64s
 
 
@@ -22,7 +24,31 @@ def quantile(ordered: NDArray[Any], percent: int) -> Any:
 
 def distribution(durations: Int64s) -> dict[str, int | float]:
     """Return the columns of a distribution of at least one duration in ns."""
-    ordered = np.sort(durations)
+    return _of_ordered(np.sort(durations))
+
+
+def distributions(
+    keys: Mapping[str, tuple[Int64s, Sequence[Any]]], durations: Int64s
+) -> list[dict[str, Any]]:
+    """Return the distribution for each combination of keys that occurs, in their order.
+
+    ``keys`` gives for each name the position of every duration's value among the distinct ones.
+    """
+    sizes = [len(values) for _, values in keys.values()]
+    combination, _ = combined([codes for codes, _ in keys.values()], sizes)
+    found, ordered, begins = grouped_sorted(combination, durations)
+    rows: list[dict[str, Any]] = []
+    for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(ordered)], strict=True):
+        places = np.unravel_index(int(found[begin]), sizes)
+        words = {
+            name: values[int(at)]
+            for (name, (_, values)), at in zip(keys.items(), places, strict=True)
+        }
+        rows.append({**words, **_of_ordered(ordered[begin:end])})
+    return rows
+
+
+def _of_ordered(ordered: Int64s) -> dict[str, int | float]:
     total = int(ordered.sum())
     return {
         "count": len(ordered),

@@ -1,12 +1,15 @@
-"""Summaries that are plain grouping: kernels, launches, collectives, precision."""
+"""Summaries that are plain grouping: kernels, collectives, precision."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from tracemill_schema.tables.events import KERNELS
 from tracemill_schema.vocab import KernelCategory, WindowKind
 
-from tracemill_analysis.aggregates.source import EventSource, Process
+from tracemill_analysis.aggregates.order import coded
+from tracemill_analysis.aggregates.source import EventSource, Process, integers, texts
+from tracemill_analysis.aggregates.statistics import distributions
 from tracemill_analysis.classify import classify_kernel
 
 Rows = list[dict[str, Any]]
@@ -14,7 +17,11 @@ Rows = list[dict[str, Any]]
 
 def kernel_summary(source: EventSource, process: Process, breakdown: Rows) -> Rows:
     """Return the rows of one process, longest total first; ``breakdown`` holds its windows."""
-    rows: Rows = source.sql("kernel_summary", process_id=process.process_id).to_pylist()
+    words = ("name", "category", "precision")
+    data = source.columns(KERNELS, ("device", *words, "dur_ns"), process.process_id)
+    device, devices = coded(integers(data, "device"))
+    keys = {"device": (device, devices.tolist()), **{word: texts(data, word) for word in words}}
+    rows = distributions(keys, integers(data, "dur_ns"))
     all_kernels = _totals(rows)
     windows = {
         row["device"]: row["window_ns"]
@@ -28,7 +35,7 @@ def kernel_summary(source: EventSource, process: Process, breakdown: Rows) -> Ro
             "share_of_kernel_time": _share(row["total_ns"], all_kernels[row["device"]]),
             "share_of_window": _share(row["total_ns"], windows[row["device"]]),
         }
-        for row in rows
+        for row in sorted(rows, key=lambda row: (row["device"], -row["total_ns"]))
     ]
 
 
@@ -56,16 +63,6 @@ def precision_summary(kernels: Rows) -> Rows:
         {**entry, "share_of_kernel_time": _share(entry["total_ns"], all_compute[device])}
         for (device, _), entry in sorted(grouped.items())
     ]
-
-
-def launch_summary(source: EventSource, process: Process) -> Rows:
-    """Return the rows of one process, most launches first."""
-    return _located(source.sql("launch_summary", process_id=process.process_id), process)
-
-
-def launch_latency(source: EventSource, process: Process) -> Rows:
-    """Return one row per device of the process."""
-    return _located(source.sql("launch_latency", process_id=process.process_id), process)
 
 
 def collective_summary(source: EventSource, process: Process) -> Rows:

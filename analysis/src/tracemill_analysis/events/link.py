@@ -27,7 +27,7 @@ _PART_ROWS = 250_000
 _RANGE_ROWS = 65_536
 """Rows of one table that are sorted at once, about."""
 
-_BATCH_ROWS = 16_384
+_BATCH_ROWS = 65_536
 
 _JOIN = f"""
 CREATE OR REPLACE TABLE calls AS
