@@ -1,8 +1,8 @@
 """Import of Kineto traces: MB of JSON per second and peak memory, beside HolisticTraceAnalysis.
 
-    .venv/bin/python benchmarks/kineto_import.py                 the shared traces
-    .venv/bin/python benchmarks/kineto_import.py --size-mb 2000  also a larger file of real events
-    .venv/bin/python benchmarks/kineto_import.py trace.json      the named files
+    .venv/bin/python benchmarks/kineto_import.py              the shared traces, and 2 GB
+    .venv/bin/python benchmarks/kineto_import.py --size-mb 0  without the larger file of real events
+    .venv/bin/python benchmarks/kineto_import.py trace.json   the named files
 
 Each measurement is a process of its own. Tracemill reads the file and writes Parquet event tables;
 HolisticTraceAnalysis (PyPI ``traceinsight``) reads it into a data frame. The larger file repeats
@@ -51,7 +51,8 @@ def cpu_s(): return time.process_time()
 """
 _CHILD_TAIL = """
 print(json.dumps({"wall_s": time.perf_counter() - wall, "cpu_s": cpu_s() - cpu,
-                  "base_mb": base, "peak_mb": peak_mb(), "rows": rows}))
+                  "base_mb": base, "peak_mb": peak_mb(), "rows": rows,
+                  "table_bytes": table_bytes()}))
 """
 _TRACEMILL = (
     _CHILD_HEAD
@@ -60,6 +61,7 @@ from pathlib import Path
 from tracemill_analysis.importers.discover import discover
 from tracemill_analysis.importers.kineto.convert import convert
 from tracemill_analysis.store import LocalStore
+table_bytes = lambda: sum(p.stat().st_size for p in Path(sys.argv[2]).rglob("*.parquet"))
 base, wall, cpu = peak_mb(), time.perf_counter(), cpu_s()
 (item,) = discover([Path(sys.argv[1])]).items
 rows = convert(item, LocalStore(sys.argv[2]), "bench").events_kept
@@ -70,6 +72,7 @@ _HTA = (
     _CHILD_HEAD
     + """
 import logging
+table_bytes = lambda: 0  # it keeps its data frame in memory
 logging.disable(logging.CRITICAL)
 from hta.trace_analysis import TraceAnalysis
 base, wall, cpu = peak_mb(), time.perf_counter(), cpu_s()
@@ -83,12 +86,12 @@ rows = len(analysis.t.get_trace(0))
 def main() -> int:
     arguments = _arguments()
     results: list[dict[str, Any]] = []
-    peer = None if arguments.no_peer else _peer_python()
+    peer = None if arguments.no_peer else peer_python()
     with tempfile.TemporaryDirectory(prefix="tracemill-bench-") as folder:
         files = _files(arguments, Path(folder))
         print(
             f"{'file':34} {'MB':>6}  {'tool':26} {'MB/s':>6} {'per CPU s':>9}"
-            f" {'peak MB':>8} {'rows':>9}"
+            f" {'peak MB':>8} {'rows':>9} {'B/row':>6}"
         )
         for path, with_peer in files:
             tools = [("Tracemill", Path(sys.executable), _TRACEMILL)]
@@ -105,7 +108,7 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("files", nargs="*", type=Path, help="traces; default: the shared ones")
-    parser.add_argument("--size-mb", type=int, default=0, help="also a file of this size")
+    parser.add_argument("--size-mb", type=int, default=2000, help="also a file of this size")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each; the median is printed")
     parser.add_argument("--peer-all", action="store_true", help="the peer reads the large file too")
     parser.add_argument("--no-peer", action="store_true")
@@ -116,7 +119,7 @@ def _arguments() -> argparse.Namespace:
 def _files(arguments: argparse.Namespace, folder: Path) -> list[tuple[Path, bool]]:
     root = Path(os.environ.get("TRACEMILL_SHARED", HERE.parents[1] / "shared"))
     sources = arguments.files or [root / name for name in TRACES]
-    files = [(_plain(source, folder), True) for source in sources if source.exists()]
+    files = [(plain(source, folder), True) for source in sources if source.exists()]
     if not files:
         sys.exit("no trace found: name one, or set TRACEMILL_SHARED")
     if arguments.size_mb:
@@ -126,7 +129,7 @@ def _files(arguments: argparse.Namespace, folder: Path) -> list[tuple[Path, bool
     return files
 
 
-def _plain(source: Path, folder: Path) -> Path:
+def plain(source: Path, folder: Path) -> Path:
     content = source.read_bytes()
     if content[:2] == b"\x1f\x8b":
         content = gzip.decompress(content)
@@ -168,7 +171,11 @@ def _measure_in_turn(
         for name, python, code in tools:
             with tempfile.TemporaryDirectory(dir=folder) as store:
                 runs[name].append(_run(python, code, path, store))
-    return [_report(path, name, of_tool) for name, of_tool in runs.items()]
+    found = [_report(path, name, of_tool) for name, of_tool in runs.items()]
+    if len(found) > 1:
+        ratio = found[0]["mb_per_cpu_s"] / found[1]["mb_per_cpu_s"]
+        print(f"{'':34} {'':6}  {ratio:.1f} times the peer per CPU second", flush=True)
+    return found
 
 
 def _run(python: Path, code: str, path: Path, store: str) -> dict[str, Any]:
@@ -192,16 +199,18 @@ def _report(path: Path, tool: str, runs: list[dict[str, Any]]) -> dict[str, Any]
         "base_mb": round(middle["base_mb"]),
         "peak_mb": round(middle["peak_mb"]),
         "rows": int(middle["rows"]),
+        "bytes_per_row": round(middle["table_bytes"] / middle["rows"], 2),
     }
     print(
         f"{path.stem[:34]:34} {megabytes:6.0f}  {tool:26} {figures['mb_per_s']:6.1f}"
-        f" {figures['mb_per_cpu_s']:9.1f} {figures['peak_mb']:8} {figures['rows']:9}",
+        f" {figures['mb_per_cpu_s']:9.1f} {figures['peak_mb']:8} {figures['rows']:9}"
+        f" {figures['bytes_per_row'] or '':>6}",
         flush=True,
     )
     return figures
 
 
-def _peer_python() -> Path:
+def peer_python() -> Path:
     """Python of the peer's environment, which is made on first use."""
     python = PEER / "bin" / "python"
     if not (PEER / "complete").exists():

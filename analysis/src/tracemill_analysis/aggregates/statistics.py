@@ -38,7 +38,9 @@ def distributions(
     combination, _ = combined([codes for codes, _ in keys.values()], sizes)
     found, ordered, begins = grouped_sorted(combination, durations)
     rows: list[dict[str, Any]] = []
-    for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(ordered)], strict=True):
+    for begin, end in zip(
+        begins.tolist(), np.append(begins, len(ordered))[1:].tolist(), strict=True
+    ):
         places = np.unravel_index(int(found[begin]), sizes)
         words = {
             name: values[int(at)]

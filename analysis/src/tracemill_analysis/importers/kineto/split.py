@@ -17,7 +17,7 @@ from tracemill_analysis.importers.base import DropCounter
 from tracemill_analysis.importers.kineto.native import PlainEvents
 from tracemill_analysis.importers.kineto.repair import SPACE, Repair, decode_events
 
-CHUNK_BYTES = 2 << 20
+CHUNK_BYTES = 8 << 20
 MAX_EVENT_BYTES = 16 << 20
 """An event longer than this is dropped."""
 
