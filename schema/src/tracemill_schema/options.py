@@ -25,7 +25,7 @@ OPTIONS: tuple[Option, ...] = (
         None,
         "",
         "Store folder the recording goes to. Default: /opt/ml/output/profiler inside a SageMaker "
-        "container, otherwise ./tracemill-store.",
+        "container, otherwise ./tracemill-store; with s3_uri a folder for temporary files.",
     ),
     Option(
         "job",
@@ -164,6 +164,40 @@ OPTIONS: tuple[Option, ...] = (
         200,
         "ms",
         "How often NVML is asked about the node's GPUs; 0 turns it off.",
+    ),
+    Option(
+        "s3_uri",
+        "TRACEMILL_S3_URI",
+        str,
+        None,
+        "",
+        "Store in S3 (s3://bucket or s3://bucket/prefix) that closed segments are uploaded to "
+        "while the training runs; needs boto3 and s3:PutObject. An uploaded segment is removed "
+        "from the folder. Segments are closed after 60 s then, unless rotate_s says otherwise.",
+    ),
+    Option(
+        "upload_interval_ms",
+        "TRACEMILL_UPLOAD_INTERVAL_MS",
+        int,
+        2000,
+        "ms",
+        "How often the uploader looks for closed segments.",
+    ),
+    Option(
+        "upload_retry_ms",
+        "TRACEMILL_UPLOAD_RETRY_MS",
+        int,
+        1000,
+        "ms",
+        "How long the uploader waits after S3 refused; doubles up to 64 times that.",
+    ),
+    Option(
+        "upload_deadline_s",
+        "TRACEMILL_UPLOAD_DEADLINE_S",
+        int,
+        30,
+        "s",
+        "How long the process waits at its end for the upload of what is left.",
     ),
 )
 

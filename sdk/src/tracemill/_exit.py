@@ -40,10 +40,16 @@ def at_exit() -> None:
     """Write everything out; does nothing if the recording was stopped before."""
     if _native.is_recording():
         _session.stop("exit", _failed, _failed_with)
+    uploads = sys.modules.get("tracemill._upload")
+    if uploads is not None:
+        uploads.finish()
 
 
 def _after_fork_in_child() -> None:
     """Workers of ``multiprocessing`` end without the exit hooks; they have their own."""
+    uploads = sys.modules.get("tracemill._upload")
+    if uploads is not None:
+        uploads.forget()
     util = sys.modules.get("multiprocessing.util")
     if util is not None:
         try:

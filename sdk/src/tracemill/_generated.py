@@ -5,7 +5,7 @@ RAW_FORMAT_VERSION = 1
 RAW_SUFFIX = '.tmraw'
 # name: (environment variable, type, default, meaning)
 OPTIONS = {
-    'output': ('TRACEMILL_OUTPUT', str, None, 'Store folder the recording goes to. Default: /opt/ml/output/profiler inside a SageMaker container, otherwise ./tracemill-store.'),
+    'output': ('TRACEMILL_OUTPUT', str, None, 'Store folder the recording goes to. Default: /opt/ml/output/profiler inside a SageMaker container, otherwise ./tracemill-store; with s3_uri a folder for temporary files.'),
     'job': ('TRACEMILL_JOB', str, None, "Job name. Default: TRAINING_JOB_NAME as SageMaker sets it, otherwise the script's name with date and time."),
     'autostart': ('TRACEMILL_AUTOSTART', bool, False, 'Start recording when Python starts.'),
     'control_file': ('TRACEMILL_CONTROL_FILE', str, None, 'Record only while this file exists, each time as a recording of its own; looked at twice a second. Default: record from the start.'),
@@ -24,6 +24,10 @@ OPTIONS = {
     'gpu_buffer_bytes': ('TRACEMILL_GPU_BUFFER_BYTES', int, 67108864, 'Memory for GPU records that are not yet written; beyond it they are counted as dropped.'),
     'cupti_path': ('TRACEMILL_CUPTI_PATH', str, None, "The libcupti to use. Default: the one in the process, then the one beside the process's CUDA runtime, then the linker's."),
     'nvml_interval_ms': ('TRACEMILL_NVML_INTERVAL_MS', int, 200, "How often NVML is asked about the node's GPUs; 0 turns it off."),
+    's3_uri': ('TRACEMILL_S3_URI', str, None, 'Store in S3 (s3://bucket or s3://bucket/prefix) that closed segments are uploaded to while the training runs; needs boto3 and s3:PutObject. An uploaded segment is removed from the folder. Segments are closed after 60 s then, unless rotate_s says otherwise.'),
+    'upload_interval_ms': ('TRACEMILL_UPLOAD_INTERVAL_MS', int, 2000, 'How often the uploader looks for closed segments.'),
+    'upload_retry_ms': ('TRACEMILL_UPLOAD_RETRY_MS', int, 1000, 'How long the uploader waits after S3 refused; doubles up to 64 times that.'),
+    'upload_deadline_s': ('TRACEMILL_UPLOAD_DEADLINE_S', int, 30, 'How long the process waits at its end for the upload of what is left.'),
 }
 RANK_ENVS = ('RANK', 'OMPI_COMM_WORLD_RANK', 'PMI_RANK', 'SLURM_PROCID')
 LOCAL_RANK_ENVS = ('LOCAL_RANK', 'OMPI_COMM_WORLD_LOCAL_RANK', 'MPI_LOCALRANKID', 'SLURM_LOCALID')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 from tracemill import _generated
@@ -22,8 +23,13 @@ _LIMITS = {
     "rotate_s": (0, 10**9),
     "gpu_buffer_bytes": (2**22, 2**36),
     "nvml_interval_ms": (0, 3_600_000),
+    "upload_interval_ms": (10, 3_600_000),
+    "upload_retry_ms": (10, 3_600_000),
+    "upload_deadline_s": (0, 86_400),
 }
 _MIN_CPU_INTERVAL_MS = 10
+_UPLOAD_ROTATE_S = 60
+_S3_URI = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/(.*))?")
 
 
 def resolve(given: dict[str, Any]) -> dict[str, Any]:
@@ -48,6 +54,9 @@ def resolve(given: dict[str, Any]) -> dict[str, Any]:
                 values[name] = default
         else:
             values[name] = default
+    rotate_given = given.get("rotate_s") is not None or "TRACEMILL_ROTATE_S" in os.environ
+    if values["s3_uri"] and not rotate_given:
+        values["rotate_s"] = _UPLOAD_ROTATE_S
     return values
 
 
@@ -59,7 +68,21 @@ def parse(name: str, kind: type, value: Any) -> Any:
         return _parse_int(name, value)
     if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
         raise UsageError(f"option {name}: expected a non-empty text, not {value!r}")
+    if name == "s3_uri":
+        split_s3_uri(os.fspath(value))
     return os.fspath(value)
+
+
+def split_s3_uri(uri: str) -> tuple[str, str]:
+    """Split ``s3://bucket/prefix`` into bucket and key prefix (empty, or with a slash at its end).
+
+    Raises UsageError if it is something else.
+    """
+    match = _S3_URI.fullmatch(uri)
+    if match is None:
+        raise UsageError(f"option s3_uri: expected s3://bucket or s3://bucket/prefix, not {uri!r}")
+    prefix = (match.group(2) or "").strip("/")
+    return match.group(1), prefix + "/" if prefix else ""
 
 
 def _parse_bool(name: str, value: Any) -> bool:

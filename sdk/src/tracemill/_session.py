@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import zlib
 from typing import Any
 
@@ -31,6 +32,10 @@ def start(given: dict[str, Any], asked_by: str | None = None) -> None:
     job = _identity.job_name(options["job"], from_keyword=given.get("job") is not None)
     if not options["enabled"] or _native.is_recording() and not _is_unused_child():
         return
+    if options["s3_uri"] and options["output"] is None:
+        from tracemill import _upload
+
+        options["output"] = _upload.spool_folder()
     options["output"] = _identity.output_folder(options["output"])
     options["job"] = job
     if asked_by is None and (options["control_file"] or options["control_signal"]):
@@ -62,6 +67,10 @@ def start(given: dict[str, Any], asked_by: str | None = None) -> None:
     ):
         return
     _set_exit_hooks()
+    if options["s3_uri"]:
+        from tracemill import _upload
+
+        _upload.start(options, folder, _native.status()["folder"])
 
 
 @guarded
@@ -73,6 +82,10 @@ def stop(reason: str, failed: bool | None = None, exception: str | None = None) 
     if exception is not None:
         facts["exception"] = exception
     _native.stop(reason, json.dumps(facts)[1:-1])
+    if "tracemill._upload" in sys.modules:
+        from tracemill import _upload
+
+        _upload.pause()
 
 
 def status() -> dict[str, Any]:
