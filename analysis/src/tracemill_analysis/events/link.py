@@ -1,4 +1,4 @@
-"""Joins GPU events with the host calls that launched them, in DuckDB with bounded memory.
+"""Joins GPU events with the host calls that launched them, in bounded memory.
 
 Many rows are joined in parts, divided by correlation id, and read back in ranges of time: no step
 has to hold or sort a whole table.
@@ -14,9 +14,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tracemill_analysis.events.given import GPU_ANNOTATIONS
+from tracemill_analysis.events.match import Launches, may_have_copies
 from tracemill_analysis.events.staging import SCRATCH_ROW_GROUP, SEQUENCE, Stage
 
 Int64 = NDArray[np.int64]
@@ -29,34 +31,9 @@ _RANGE_ROWS = 65_536
 
 _BATCH_ROWS = 65_536
 
-_JOIN = f"""
-CREATE OR REPLACE TABLE calls AS
-    SELECT * EXCLUDE ({SEQUENCE}), min({SEQUENCE}) AS {SEQUENCE}
-    FROM api_calls WHERE {{part}} GROUP BY ALL;
-CREATE OR REPLACE TABLE launches AS
-    SELECT correlation, count(*)::BIGINT AS calls, min(start_ns)::BIGINT AS launch_start_ns,
-        min(dur_ns)::BIGINT AS launch_dur_ns, min(thread)::BIGINT AS launch_thread
-    FROM calls WHERE correlation IS NOT NULL GROUP BY correlation;
-CREATE OR REPLACE TABLE part_kernels AS {{kernels}};
-CREATE OR REPLACE TABLE part_memory_ops AS {{memory_ops}};
-CREATE OR REPLACE TABLE part_api_calls AS
-    SELECT calls.*, run_start_ns FROM calls LEFT JOIN (
-        SELECT correlation, min(start_ns)::BIGINT AS run_start_ns FROM (
-            SELECT correlation, start_ns FROM part_kernels WHERE calls = 1
-            UNION ALL SELECT correlation, start_ns FROM part_memory_ops WHERE calls = 1
-        ) GROUP BY correlation
-    ) USING (correlation);
-"""
-
-_GPU_EVENTS = f"""
-    SELECT run.*, calls,
-        CASE WHEN calls = 1 THEN launch_start_ns END AS launch_start_ns,
-        CASE WHEN calls = 1 THEN launch_dur_ns END AS launch_dur_ns,
-        CASE WHEN calls = 1 THEN launch_thread END AS launch_thread
-    FROM (
-        SELECT * EXCLUDE ({SEQUENCE}), min({SEQUENCE}) AS {SEQUENCE}
-        FROM {{name}} WHERE {{part}} GROUP BY ALL
-    ) AS run LEFT JOIN launches USING (correlation)"""
+_ROWS = f"SELECT * EXCLUDE ({SEQUENCE}), {SEQUENCE} FROM {{name}} WHERE {{part}}"
+_ONCE = f"""SELECT * EXCLUDE ({SEQUENCE}), min({SEQUENCE}) AS {SEQUENCE}
+    FROM {{name}} WHERE {{part}} GROUP BY ALL"""
 
 _ANNOTATIONS = f"""
 CREATE TABLE gpu_extents AS
@@ -113,9 +90,8 @@ class Linker:
             stage.register(self._connection)
         parts = -(-sum(stages[name].rows for name in _JOINED) // _PART_ROWS)
         if parts <= 1:
-            self._join("true")
-            for name in _JOINED:
-                self._connection.execute(f"ALTER TABLE part_{name} RENAME TO linked_{name}")
+            for name, rows in self._join("true").items():
+                self._connection.register(f"linked_{name}", rows)
         else:
             self._join_in_parts(parts)
         self._connection.execute(_ANNOTATIONS)
@@ -155,22 +131,34 @@ class Linker:
             table = pa.Table.from_batches([batch]).sort_by("launch_start_ns")
             yield {name: table.column(name).to_numpy() for name in table.column_names}
 
-    def _join(self, part: str) -> None:
-        gpu = {name: _GPU_EVENTS.format(name=name, part=part) for name in ("kernels", "memory_ops")}
-        self._connection.execute(_JOIN.format(part=part, **gpu))
+    def _join(self, part: str) -> dict[str, Any]:
+        """Return the rows of a part, linked, by table."""
+        calls, kernels, memory_ops = (self._once(name, part) for name in _JOINED)
+        launches = Launches(calls)
+        kernels, memory_ops = launches.join(kernels), launches.join(memory_ops)
+        calls = launches.with_runs(calls, launches.first_runs(kernels, memory_ops))
+        return dict(zip(_JOINED, (calls, kernels, memory_ops), strict=True))
+
+    def _once(self, name: str, part: str) -> Any:
+        """Return the rows of a table in a part, without exact copies."""
+        rows = self._connection.sql(_ROWS.format(name=name, part=part)).to_arrow_table()
+        # Comparing all columns of all rows costs much more than to see that none are alike.
+        if may_have_copies(rows):
+            rows = self._connection.sql(_ONCE.format(name=name, part=part)).to_arrow_table()
+        return rows
 
     def _join_in_parts(self, parts: int) -> None:
         folder = str(self._folder).replace("'", "''")
         for number in range(parts):
-            self._join(f"hash(coalesce(correlation, start_ns)) % {parts} = {number}")
-            for name in _JOINED:
-                self._connection.execute(
-                    f"COPY (SELECT * FROM part_{name} ORDER BY start_ns)"
-                    f" TO '{folder}/linked_{name}-{number:06d}.parquet'"
-                    f" (FORMAT parquet, ROW_GROUP_SIZE {SCRATCH_ROW_GROUP})"
+            linked = self._join(f"hash(coalesce(correlation, start_ns)) % {parts} = {number}")
+            for name, rows in linked.items():
+                pq.write_table(
+                    rows.take(pc.sort_indices(rows, sort_keys=[("start_ns", "ascending")])),
+                    self._folder / f"linked_{name}-{number:06d}.parquet",
+                    compression="lz4",
+                    use_dictionary=False,
+                    row_group_size=SCRATCH_ROW_GROUP,
                 )
-        for name in ("calls", "launches", *(f"part_{name}" for name in _JOINED)):
-            self._connection.execute(f"DROP TABLE {name}")
         for name in _JOINED:
             self._connection.execute(
                 f"CREATE TEMP VIEW linked_{name} AS"
