@@ -35,6 +35,9 @@ test: setup-test ## run all tests
 sanitize: setup ## run the recorder's tests under the address and the thread sanitizer (SANITIZERS=thread: that one)
 	tools/sanitize.sh $(SANITIZERS)
 
+test-readers: setup ## read real profiles with DuckDB, pyarrow and PySpark (installs 300 MB into build/; needs Java 17)
+	$(BIN)/python tools/check_readers.py
+
 check: setup-aws ## formatting, lint, types, import rules, generated files
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .

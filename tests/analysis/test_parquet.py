@@ -19,6 +19,9 @@ from tracemill_schema.columns import Kind
 from tracemill_schema.tables import TABLE_BY_NAME, TABLES
 
 ALLOWED = {pa.int32(), pa.int64(), pa.float64(), pa.bool_(), pa.string()}
+PHYSICAL = {"INT32", "INT64", "DOUBLE", "BOOLEAN", "BYTE_ARRAY"}
+ENCODINGS = {"PLAIN", "RLE", "RLE_DICTIONARY", "PLAIN_DICTIONARY", "DELTA_BINARY_PACKED"}
+"""Those that pyarrow, DuckDB and PySpark read (tools/check_readers.py), and Trino's reader has."""
 EXAMPLE = {
     Kind.INT32: 7,
     Kind.INT64: -(2**62),
@@ -44,6 +47,14 @@ def test_every_table_writes_the_athena_profile_and_reads_back_equal(
         "ZSTD"
     }
     assert footer.schema_arrow.names == list(declared.column_names)
+    for i in range(len(full)):
+        column, logical = footer.metadata.row_group(0).column(i), footer.schema.column(i)
+        assert column.physical_type in PHYSICAL
+        assert logical.logical_type.type == (
+            "STRING" if column.physical_type == "BYTE_ARRAY" else "NONE"
+        )
+        assert set(column.encodings) <= ENCODINGS
+        assert (logical.max_definition_level, logical.max_repetition_level) in ((0, 0), (1, 0))
     assert read_table(store, declared, "j").to_pylist() == [full, bare]
     by_duckdb = duckdb.sql(
         f"SELECT * FROM read_parquet('{store.local_file(key)}', hive_partitioning=false)"
