@@ -50,6 +50,11 @@ def _steps(job_ms: list[tuple[int, int, int]], **values: Any) -> list[dict[str, 
 
 ROWS: dict[str, dict[str, list[dict[str, Any]]]] = {
     "big": {
+        "idle_causes": [
+            _gpu(0, cause="input_wait", idle_ns=600 * MS, gaps=3, longest_ns=250 * MS),
+            _gpu(1, cause="input_wait", idle_ns=150 * MS, gaps=2, longest_ns=100 * MS),
+            _gpu(1, cause="sync", idle_ns=250 * MS, gaps=1, longest_ns=250 * MS),
+        ],
         "jobs": [
             {
                 "status": "Completed",
@@ -252,6 +257,10 @@ def test_a_query_runs_on_a_store_without_any_job(query: NamedQuery, tmp_path: Pa
 
 
 ANSWERS: dict[str, list[tuple[Any, ...]]] = {
+    "idle_causes": [
+        ("big", "input_wait", 0.75, 75.0, 5, 250.0),
+        ("big", "sync", 0.25, 25.0, 1, 250.0),
+    ],
     "least_used_gpus": [
         ("big", "Completed", None, 2, 25.0, 4.0, "idle"),
         ("small", "Failed", None, 1, 90.0, 0.0, ""),
