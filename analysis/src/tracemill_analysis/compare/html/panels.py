@@ -188,7 +188,7 @@ def findings(comparison: Comparison) -> str:
     return "".join(cards) or "<p>No rule found anything in either job.</p>"
 
 
-_WORDS = {"gained": "gained in B", "lost": "gone in B", "kept": "in both", "unknown": "unknown"}
+_WORDS = {"gained": "gained", "lost": "lost", "kept": "in both", "unknown": "unknown"}
 _CSS = {"gained": "high", "lost": "gone", "kept": "info", "unknown": "medium"}
 
 
