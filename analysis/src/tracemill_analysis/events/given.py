@@ -65,3 +65,6 @@ GPU_ANNOTATION_COLUMNS: dict[str, Any] = {
 
 EVENT_TABLES: tuple[Table, ...] = tuple(_DERIVED)
 """Tables that the writer takes rows for."""
+
+JOINED_TABLES = (API_CALLS, KERNELS, MEMORY_OPS)
+"""Tables whose rows share correlation ids: calls first, then what they launch."""

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from tracemill_analysis.events.given import GPU_ANNOTATIONS
+from tracemill_analysis.events.given import GPU_ANNOTATIONS, JOINED_TABLES
 from tracemill_analysis.events.match import Launches, may_have_copies
-from tracemill_analysis.events.staging import SCRATCH_ROW_GROUP, SEQUENCE, Stage
+from tracemill_analysis.events.staging import BUCKET, BUCKETS, SCRATCH_ROW_GROUP, SEQUENCE, Stage
 
 Int64 = NDArray[np.int64]
 
@@ -31,8 +31,8 @@ _RANGE_ROWS = 65_536
 
 _BATCH_ROWS = 65_536
 
-_ROWS = f"SELECT * EXCLUDE ({SEQUENCE}), {SEQUENCE} FROM {{name}} WHERE {{part}}"
-_ONCE = f"""SELECT * EXCLUDE ({SEQUENCE}), min({SEQUENCE}) AS {SEQUENCE}
+_ROWS = f"SELECT * EXCLUDE ({SEQUENCE}, {BUCKET}), {SEQUENCE} FROM {{name}} WHERE {{part}}"
+_ONCE = f"""SELECT * EXCLUDE ({SEQUENCE}, {BUCKET}), min({SEQUENCE}) AS {SEQUENCE}
     FROM {{name}} WHERE {{part}} GROUP BY ALL"""
 
 _ANNOTATIONS = f"""
@@ -52,7 +52,7 @@ CREATE TEMP VIEW runs AS
     FROM linked_memory_ops WHERE calls = 1;
 """
 
-_JOINED = ("api_calls", "kernels", "memory_ops")
+_JOINED = tuple(table.name for table in JOINED_TABLES)
 
 
 class Linker:
@@ -88,7 +88,7 @@ class Linker:
         self._stages = stages
         for stage in stages.values():
             stage.register(self._connection)
-        parts = -(-sum(stages[name].rows for name in _JOINED) // _PART_ROWS)
+        parts = min(-(-sum(stages[name].rows for name in _JOINED) // _PART_ROWS), BUCKETS)
         if parts <= 1:
             for name, rows in self._join("true").items():
                 self._connection.register(f"linked_{name}", rows)
@@ -150,7 +150,8 @@ class Linker:
     def _join_in_parts(self, parts: int) -> None:
         folder = str(self._folder).replace("'", "''")
         for number in range(parts):
-            linked = self._join(f"hash(coalesce(correlation, start_ns)) % {parts} = {number}")
+            first, last = BUCKETS * number // parts, BUCKETS * (number + 1) // parts
+            linked = self._join(f"{BUCKET} >= {first} AND {BUCKET} < {last}")
             for name, rows in linked.items():
                 pq.write_table(
                     rows.take(pc.sort_indices(rows, sort_keys=[("start_ns", "ascending")])),

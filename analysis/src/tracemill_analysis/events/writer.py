@@ -27,6 +27,7 @@ from tracemill_analysis.events.given import (
     EVENT_TABLES,
     GPU_ANNOTATION_COLUMNS,
     GPU_ANNOTATIONS,
+    JOINED_TABLES,
     given_columns,
 )
 from tracemill_analysis.events.link import Linker
@@ -108,8 +109,10 @@ class EventWriter:
         self._steps = StepCollector()
         columns = {table.name: given_columns(table) for table in EVENT_TABLES}
         columns[GPU_ANNOTATIONS] = GPU_ANNOTATION_COLUMNS
+        joined = {table.name for table in JOINED_TABLES}
         self._stages = {
-            name: Stage(name, given, self.strings, folder) for name, given in columns.items()
+            name: Stage(name, given, self.strings, folder, joined=name in joined)
+            for name, given in columns.items()
         }
 
     def __enter__(self) -> EventWriter:
