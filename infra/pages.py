@@ -1,29 +1,31 @@
-"""The parts of the documentation that follow from the code: options and grants.
+"""What follows from the stacks: options and grants for the documentation, sizes for the estimate.
 
-``python -m infra.pages`` writes them again.
+``make gen`` writes them again.
 """
 
 from __future__ import annotations
 
-import sys
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
 from infra import grants
 from infra.config import Config, options_table
 from infra.context import REPOSITORY_ROOT
+from infra.limits import FUNCTION_LIMITS
 from infra.names import Names
 
 DEPLOY_PAGE = REPOSITORY_ROOT / "docs" / "aws-deploy.md"
 ROLES_PAGE = REPOSITORY_ROOT / "docs" / "aws-roles.md"
-OPTIONS_START = "<!-- options: written by `python -m infra.pages` -->\n"
+SIZES_FILE = REPOSITORY_ROOT / "cli/src/tracemill_cli/function_sizes.json"
+OPTIONS_START = "<!-- options: written by `make gen` -->\n"
 OPTIONS_END = "<!-- end of options -->\n"
 
 _EXAMPLE = Config(account="123456789012", region="eu-west-1", architecture="x86_64")
 _KEY = "key"
 
 _INTRODUCTION = """\
-<!-- Written by `python -m infra.pages` from infra/grants. Do not edit. -->
+<!-- Written by `make gen` from infra/grants. Do not edit. -->
 
 # Roles, grant by grant
 
@@ -123,17 +125,16 @@ def deploy_page() -> str:
     return f"{before}{OPTIONS_START}{options_table()}{OPTIONS_END}{after}"
 
 
+def function_sizes() -> str:
+    """Return the memory of the functions in MiB, for ``tracemill estimate``."""
+    sizes = {name: limits.memory_mib for name, limits in FUNCTION_LIMITS.items()}
+    return json.dumps(sizes, indent=1) + "\n"
+
+
 def pages() -> dict[Path, str]:
-    """Pages with the text they must have."""
-    return {ROLES_PAGE: roles_page(), DEPLOY_PAGE: deploy_page()}
-
-
-def main() -> int:
-    """Write the pages."""
-    for path, text in pages().items():
-        path.write_text(text, encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    """Files with the text they must have."""
+    return {
+        ROLES_PAGE: roles_page(),
+        DEPLOY_PAGE: deploy_page(),
+        SIZES_FILE: function_sizes(),
+    }

@@ -1,4 +1,5 @@
-"""Write the files derived from ``tracemill_schema``; with ``--check`` only say which are stale."""
+"""Write the files derived from ``schema/`` and from the stacks' grants, options and sizes; with
+``--check`` only say which are stale."""
 
 from __future__ import annotations
 
@@ -9,11 +10,15 @@ from tracemill_schema.tables import TABLES
 from tracemill_schema.targets import cpp_header, duckdb, markdown, sdk_python
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # infra is no distribution: it is only run from here.
 
 
 def outputs() -> dict[Path, str]:
     """Path of each generated file with the text it must have."""
+    from infra import pages
+
     return {
+        **pages.pages(),
         ROOT / "sdk/native/generated/records.hpp": cpp_header.render(),
         ROOT / "sdk/src/tracemill/_generated.py": sdk_python.render(),
         ROOT / "docs/tables.md": markdown.tables_page(),

@@ -6,6 +6,7 @@ from types import ModuleType
 
 from tracemill_cli.commands import (
     compare,
+    estimate,
     export,
     import_,
     process,
@@ -26,4 +27,5 @@ COMMANDS: tuple[ModuleType, ...] = (
     query,
     simulate,
     ui,
+    estimate,
 )
