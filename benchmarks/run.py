@@ -16,7 +16,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
-NOT_BENCHMARKS = {"run", "peers"}
+NOT_BENCHMARKS = {"run", "peers", "big_profile"}
 
 
 def main(names: list[str]) -> int:

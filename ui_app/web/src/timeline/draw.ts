@@ -10,7 +10,7 @@ import { firstReaching, type Slab } from "./wire";
 export const FONT = "11px Inter, system-ui, sans-serif";
 /** With more visible marks than this, dense lanes are drawn as strips. */
 const STRIP_FROM = 8_000;
-const DENSE_LANE = 300;
+const DENSE_LANE = 150;
 const LABEL_FROM_PX = 30;
 const CHAR_PX = 6.1;
 const COMMUNICATION = 2;
@@ -131,6 +131,17 @@ export class LaneDrawer {
       const first = Math.max(Math.floor(x0), 0);
       const end = Math.min(Math.floor(x1), pixels - 1);
       const colour = palette.rgb[names.hues[name[i] as number] as number] as number[];
+      if (first === end && x0 >= 0) {
+        // Most marks of a dense lane lie within one pixel.
+        const inside = (x1 - x0) * (share[i] as number);
+        cover[first] = (cover[first] as number) + inside;
+        if (inside < (weight[first] as number)) continue;
+        weight[first] = inside;
+        data[first * 4] = colour[0] as number;
+        data[first * 4 + 1] = colour[1] as number;
+        data[first * 4 + 2] = colour[2] as number;
+        continue;
+      }
       for (let x = first; x <= end; x += 1) {
         const inside = (Math.min(x1, x + 1) - Math.max(x0, x)) * (share[i] as number);
         cover[x] = (cover[x] as number) + inside;
@@ -162,20 +173,22 @@ export class LaneDrawer {
     coverage(slab, scene.view, cover);
     context.fillStyle = colour;
     context.beginPath();
-    let open = false;
+    // One outline, with a corner only where the height changes by what can be seen.
+    const bottom = y + height;
+    let last = bottom;
+    let lastX = -1;
+    context.moveTo(0, bottom);
     for (let x = 0; x < cover.length; x += 1) {
-      const top = y + height * (1 - Math.min(cover[x] as number, 1));
-      if ((cover[x] as number) <= 0) {
-        if (open) context.lineTo(x, y + height);
-        open = false;
-        continue;
-      }
-      if (!open) context.moveTo(x, y + height);
+      const share = Math.min(cover[x] as number, 1);
+      const top = share > 0 ? y + Math.round(height * (1 - share) * 2) / 2 : bottom;
+      if (top === last) continue;
+      if (x > lastX + 1) context.lineTo(x, last);
       context.lineTo(x, top);
-      context.lineTo(x + 1, top);
-      if (x === cover.length - 1) context.lineTo(x + 1, y + height);
-      open = true;
+      last = top;
+      lastX = x;
     }
+    context.lineTo(cover.length, last);
+    context.lineTo(cover.length, bottom);
     context.fill();
   }
 }

@@ -1,14 +1,15 @@
 // The timeline itself, without any framework: keeps the view, draws it, finds what is pointed at.
 // Redraws only when something has changed, at most once per frame.
 
-import { LaneDrawer, visibleIn } from "./draw";
+import { LaneDrawer } from "./draw";
 import { Feed, type FetchWindow } from "./feed";
 import { indexAt, markAt, neighbour, type Mark } from "./hit";
 import { Names } from "./names";
 import {
   drawArrow,
   drawBox,
-  drawOverview,
+  drawOverviewGround,
+  drawOverviewWindow,
   drawRange,
   drawRuler,
   type Box,
@@ -17,6 +18,7 @@ import {
 import { readPalette, type Palette } from "./palette";
 import { areaHeight, eventsTop, LANE_HEIGHT, type Layout, type ShownRow } from "./rows";
 import { around, clampView, panned, spanOf, wholeOf, zoomed, type View } from "./time";
+import type { Slab } from "./wire";
 
 export interface Surfaces {
   lanes: HTMLCanvasElement;
@@ -48,6 +50,8 @@ export interface EngineState {
   calls: number;
   arrows: number;
   selected: Place | null;
+  /** When events were first drawn, in ms since the page was asked for; 0 before. */
+  paintedMs: number;
 }
 
 export const OVERVIEW_PX = 34;
@@ -72,6 +76,12 @@ export class TimelineEngine {
   #overviewLanes: string[] = [];
   #frame = 0;
   #drawMs = 0;
+  #paintedMs = 0;
+  #ground: { canvas: HTMLCanvasElement; slabs: Slab[]; width: number; palette?: Palette } = {
+    canvas: document.createElement("canvas"),
+    slabs: [],
+    width: 0,
+  };
   #target: { from: View; to: View; since: number } | null = null;
 
   constructor(
@@ -113,6 +123,7 @@ export class TimelineEngine {
       calls: this.#feed.calls,
       arrows: this.#arrowsDrawn,
       selected: this.#selected,
+      paintedMs: this.#paintedMs,
     };
   }
 
@@ -323,6 +334,7 @@ export class TimelineEngine {
     this.#drawOverlay(rows);
     this.#drawRulers();
     this.#drawMs = performance.now() - began;
+    if (!this.#paintedMs && this.#drawer.visible) this.#paintedMs = performance.now();
     const target = this.#target?.to ?? this.#view;
     const shown = rows.flatMap(({ shown }) => (shown.area ? [shown.area, ...shown.events] : shown.events));
     this.#feed.want([...new Set([...shown, ...this.#lanesOfArrows()])], target, this.#pixels, this.span);
@@ -416,16 +428,20 @@ export class TimelineEngine {
       (lane) => this.#feed.cache.best(lane, whole, spanOf(whole) / this.#width) ?? [],
     );
     const high = OVERVIEW_PX;
-    drawOverview(
-      this.#context(overview, this.#width, high),
-      whole,
-      this.#view,
-      this.#width,
-      high,
-      this.#palette,
-      slabs,
-      this.steps,
-    );
+    const known = this.#ground;
+    if (
+      known.palette !== this.#palette ||
+      known.width !== this.#width ||
+      known.slabs.length !== slabs.length ||
+      known.slabs.some((slab, at) => slab !== slabs[at])
+    ) {
+      this.#ground = { ...known, palette: this.#palette, width: this.#width, slabs };
+      const context = this.#context(known.canvas, this.#width, high);
+      drawOverviewGround(context, whole, this.#width, high, this.#palette, slabs, this.steps);
+    }
+    const context = this.#context(overview, this.#width, high);
+    context.drawImage(known.canvas, 0, 0, this.#width, high);
+    drawOverviewWindow(context, whole, this.#view, this.#width, high, this.#palette);
   }
 
   /** A canvas's context, sized for the screen's pixels and measured in CSS pixels. */
@@ -442,9 +458,22 @@ export class TimelineEngine {
     return context;
   }
 
-  /** Marks that one lane shows in view. */
-  visibleOf(lane: string): number {
-    const slab = this.#slab(lane);
-    return slab ? visibleIn(slab, this.#view) : 0;
+  /** Draw frames of a moving view; returns ms of each for the work and until its pixels are there. */
+  measure(frames: number): { work: number; drawn: number }[] {
+    const context = this.surfaces.lanes.getContext("2d") as CanvasRenderingContext2D;
+    const view = this.#view;
+    const times = [];
+    for (let frame = 0; frame < frames; frame += 1) {
+      const by = spanOf(view) * 0.002 * (frame % 20);
+      const began = performance.now();
+      this.#view = { t0: view.t0 + by, t1: view.t1 + by };
+      this.#draw();
+      const work = performance.now() - began;
+      context.getImageData(0, 0, 1, 1);
+      times.push({ work, drawn: performance.now() - began });
+    }
+    this.#view = view;
+    this.redraw();
+    return times;
   }
 }

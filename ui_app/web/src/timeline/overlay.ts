@@ -138,10 +138,10 @@ export function drawArrow(
   context.fill();
 }
 
-export function drawOverview(
+/** The use of the whole profile, and its steps: it changes with the data only. */
+export function drawOverviewGround(
   context: CanvasRenderingContext2D,
   whole: View,
-  view: View,
   width: number,
   height: number,
   palette: Palette,
@@ -167,6 +167,18 @@ export function drawOverview(
     const x = (start - whole.t0) * scale;
     if (x - last >= 4) context.fillRect((last = x), 0, 1, 4);
   }
+}
+
+/** The window in the overview. */
+export function drawOverviewWindow(
+  context: CanvasRenderingContext2D,
+  whole: View,
+  view: View,
+  width: number,
+  height: number,
+  palette: Palette,
+): void {
+  const scale = width / spanOf(whole);
   const x0 = (view.t0 - whole.t0) * scale;
   const wide = Math.max(spanOf(view) * scale, 3);
   context.fillStyle = palette.surface;

@@ -15,6 +15,7 @@ import {
   pathTo,
   toOpen,
   type ShownRow,
+  type TreeRow,
 } from "./rows";
 import { around, spanOf, timeText, wholeOf, type View } from "./time";
 import type { Connection, EventDetails, Meta, RangeAnswer } from "./types";
@@ -92,6 +93,8 @@ export class Session {
       state: () => ({ ...engine.state(), range: this.range, statistics: this.statistics }),
       marks: () => engine.marksInView(10_000).map(({ mark }) => mark),
       boxOf: (lane: string) => this.#boxOf(lane),
+      openAll: () => (this.toggled = new Set(closedOf(this.meta.tree))),
+      measure: (frames: number) => engine.measure(frames),
     };
     return () => {
       engine.close();
@@ -466,6 +469,9 @@ export class Session {
     else void this.setRange(Math.max(view.t0, 0), Math.min(view.t1, this.meta.span_ns), true);
   }
 }
+
+const closedOf = (tree: TreeRow[]): string[] =>
+  [...allRows(tree)].filter((row) => !row.open).map((row) => row.id);
 
 export const isGpu = (table: string): boolean => GPU_TABLES.has(table);
 

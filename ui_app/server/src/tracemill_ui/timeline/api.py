@@ -12,9 +12,11 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import threading
 from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from starlette.requests import Request
@@ -29,16 +31,19 @@ from tracemill_ui.loaded import LoadedProfiles, Profile
 from tracemill_ui.timeline.encode import encode_window
 from tracemill_ui.timeline.event import event
 from tracemill_ui.timeline.groups import GroupCache
-from tracemill_ui.timeline.lanes import parse_lane, parse_lanes
+from tracemill_ui.timeline.lanes import Lane, parse_lane, parse_lanes
 from tracemill_ui.timeline.marks import MAX_PX, Window
 from tracemill_ui.timeline.ranges import range_statistics
 from tracemill_ui.timeline.search import search
 from tracemill_ui.timeline.source import Source
 from tracemill_ui.timeline.tree import meta
-from tracemill_ui.timeline.window import lane_marks
+from tracemill_ui.timeline.window import groups_needed, lane_marks
 
 MAX_SOURCES = 8
 MAX_TIME_NS = 2**53
+READERS = min(os.cpu_count() or 1, 4)
+MAX_READ_AHEAD = 64
+"""More groups than this would push each other out of the cache before they are used."""
 _PROXIED = ("x-forwarded-prefix", "x-forwarded-context", "x-forwarded-host")
 _INTEGER = re.compile(r"-?\d{1,19}")
 
@@ -52,6 +57,7 @@ class TimelineApi:
         self._cache = GroupCache()
         self._lock = threading.Lock()
         self._sources: OrderedDict[str, Source] = OrderedDict()
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="tracemill-timeline")
 
     def routes(self) -> list[Route]:
         """Return the endpoints' routes."""
@@ -79,6 +85,7 @@ class TimelineApi:
             whole_number(query, "px", 1_000, 1, MAX_PX),
         )
         lanes = parse_lanes(query.get("lanes", ""))
+        self._read_ahead(source, lanes, window)
         parts = [(lane.key, *lane_marks(source, lane, window)) for lane in lanes]
         content = encode_window(source, window, parts)
         # Packing costs more than it saves on loopback; a proxy means there is a network behind it.
@@ -87,6 +94,17 @@ class TimelineApi:
             content, encoding = gzip.compress(content, 1), "gzip"
         headers = {"content-encoding": encoding}
         return Response(content, media_type="application/octet-stream", headers=headers)
+
+    def _read_ahead(self, source: Source, lanes: list[Lane], window: Window) -> None:
+        """Decode what a window needs side by side: it is most of the work, outside Python."""
+        needed = {
+            (id(file), number): file
+            for lane in lanes
+            for file, number in groups_needed(source, lane, window)
+            if not file.has(number)
+        }
+        if 1 < len(needed) <= MAX_READ_AHEAD:
+            list(self._readers.map(lambda one: one[1].group(one[0][1]), needed.items()))
 
     def event(self, request: Request) -> Response:
         """Answer one event with its connections."""

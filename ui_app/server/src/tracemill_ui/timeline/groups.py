@@ -27,6 +27,8 @@ Int64s = NDArray[np.int64]
 CACHE_BYTES = 256 << 20
 _UNKNOWN = np.iinfo(np.int64).max
 _NULL = -(2**62)
+_MAX_RUNS = 2_000
+"""A group with more runs of lanes than lanes can be is not sorted by lane."""
 _file_numbers = count()
 
 
@@ -143,6 +145,10 @@ class GroupFile:
     def rows_of(self, groups: Sequence[int]) -> int:
         """Return how many rows groups have."""
         return int(self._footer.rows[list(groups)].sum())
+
+    def has(self, number: int) -> bool:
+        """Tell whether a group is in memory."""
+        return self._cache.get((self._number, number)) is not None
 
     def group(self, number: int) -> Group:
         """Return a decoded group, from memory or from the file."""
@@ -262,16 +268,21 @@ def _lane_order(keys: Int64s, start: Int64s) -> Int64s | None:
     Nested ranges are stored by thread and start, so their levels alternate.
     """
     edges = _edges(keys)
-    inner = np.ones(max(len(start) - 1, 0), bool)
-    inner[np.array(edges[1:-1], np.int64) - 1] = False
-    firsts = {tuple(keys[:, at].tolist()) for at in edges[:-1]}
-    if len(firsts) == len(edges) - 1 and not (np.diff(start)[inner] < 0).any():
-        return None
-    return np.lexsort((start, *keys[::-1]))
+    if len(edges) <= _MAX_RUNS:
+        inner = np.ones(max(len(start) - 1, 0), bool)
+        inner[np.array(edges[1:-1], np.int64) - 1] = False
+        firsts = {tuple(keys[:, at].tolist()) for at in edges[:-1]}
+        if len(firsts) == len(edges) - 1 and not (np.diff(start)[inner] < 0).any():
+            return None
+    return np.lexsort(
+        (start, *(row for row in keys[::-1] if row[0] != row[-1] or (row != row[0]).any()))
+    )
 
 
 def _integers(column: Any) -> Int64s:
     array = column.combine_chunks()
+    if array.null_count == len(array):
+        return np.full(len(array), _NULL, np.int64)
     if array.null_count:
         array = array.cast("int64").fill_null(_NULL)
     values: Int64s = array.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)

@@ -104,25 +104,36 @@ def _counter(table: Any, row: dict[str, Any]) -> Counter | None:
     return Counter(label + where, unit, float(values.max()), time[:-1], time[1:], values)
 
 
+def devices(source: Source, lane: Lane) -> list[Lane]:
+    """Return the GPU lanes that a node's lane is made from."""
+    if lane.kind != ln.GPUS or lane.owner >= len(source.nodes):
+        return []
+    return _devices(source, source.nodes[lane.owner])
+
+
+def _devices(source: Source, node: str) -> list[Lane]:
+    return [
+        lane
+        for process in source.processes
+        if process["node"] == node
+        for lane in source.lanes(process["process_id"])
+        if lane.kind == ln.DEVICE
+    ]
+
+
 def _gpu_mean(
     source: Source, node: str, window: Window, lane_marks: LaneMarks
 ) -> tuple[Marks, int]:
     """Mean busy share of the node's GPUs, per pixel."""
     edges = np.linspace(window.start, window.end, window.px + 1).astype(np.int64)
     total = np.zeros(window.px)
-    devices = 0
-    for process in source.processes:
-        if process["node"] != node:
-            continue
-        for lane in source.lanes(process["process_id"]):
-            if lane.kind != ln.DEVICE:
-                continue
-            devices += 1
-            marks, _ = lane_marks(source, lane, window)
-            length = np.maximum(marks.end - marks.start, 1)
-            total += _spread(marks.start, marks.end, marks.busy / length, edges)
+    found = _devices(source, node)
+    for lane in found:
+        marks, _ = lane_marks(source, lane, window)
+        length = np.maximum(marks.end - marks.start, 1)
+        total += _spread(marks.start, marks.end, marks.busy / length, edges)
     width = np.maximum(np.diff(edges), 1)
-    share = np.minimum(total / width / max(devices, 1), 1)
+    share = np.minimum(total / width / max(len(found), 1), 1)
     return _as_marks(source, edges[:-1], edges[1:], share)
 
 

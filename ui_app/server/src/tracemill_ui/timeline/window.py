@@ -7,6 +7,8 @@ further, so the answer is bounded by pixels times lanes.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from tracemill_analysis import intervals as iv
 from tracemill_analysis.aggregates.pyramid import coarsen
@@ -14,6 +16,7 @@ from tracemill_analysis.aggregates.pyramid import coarsen
 from tracemill_ui.errors import ApiError
 from tracemill_ui.timeline import lanes as ln
 from tracemill_ui.timeline import nodes
+from tracemill_ui.timeline.groups import GroupFile
 from tracemill_ui.timeline.lanes import Lane
 from tracemill_ui.timeline.marks import Marks, Window, bounded, joined, marks_of
 from tracemill_ui.timeline.source import Events, Source
@@ -67,14 +70,47 @@ def exact_marks(source: Source, events: Events, lane: Lane, window: Window) -> t
     return marks, bin_ns
 
 
+def level_groups(file: GroupFile, key: tuple[Any, ...], start: int, end: int) -> list[int]:
+    """Return the groups of the pyramid that may have rows of a lane, by its key, in a time."""
+    groups = file.touching(start, end)
+    for column, value in zip(ln.LEVEL_COLUMNS, key, strict=True):
+        if value is not None:
+            groups = file.within(column, value, groups)
+    return groups
+
+
+def groups_needed(source: Source, lane: Lane, window: Window) -> list[tuple[GroupFile, int]]:
+    """Return the row groups that ``lane_marks`` will read for a lane."""
+    if lane.of_node:
+        found = [groups_needed(source, one, window) for one in nodes.devices(source, lane)]
+        return [one for part in found for one in part]
+    bins = [b for b in source.level_bins(lane.owner) if b <= window.pixel_ns]
+    if bins:
+        file = source.file(ln.LEVELS, lane.owner)
+        assert file is not None
+        key = _level_key(lane, bins[-1])
+        return [(file, number) for number in level_groups(file, key, window.start, window.end)]
+    files = [source.file(table, lane.owner) for table in ln.EVENT_TABLES[lane.kind]]
+    return [
+        (file, number)
+        for file in files
+        if file is not None
+        for number in file.touching(window.start, window.end)
+    ]
+
+
+def _level_key(lane: Lane, bin_ns: int) -> tuple[Any, ...]:
+    place = dict(zip(ln.PLACE_COLUMNS[lane.kind], lane.place, strict=True))
+    return (bin_ns, lane.kind, *(place.get(name) for name in ln.LEVEL_COLUMNS[2:]))
+
+
 def level_marks(source: Source, lane: Lane, bin_ns: int, start: int, end: int) -> Marks:
     """Return the rows of a lane at a level of the pyramid that touch ``[start, end)`` ns."""
     file = source.file(ln.LEVELS, lane.owner)
     assert file is not None
-    place = dict(zip(ln.PLACE_COLUMNS[lane.kind], lane.place, strict=True))
-    key = (bin_ns, lane.kind, *(place.get(name) for name in ln.LEVEL_COLUMNS[2:]))
+    key = _level_key(lane, bin_ns)
     parts = []
-    for number in file.within("bin_ns", bin_ns, file.touching(start, end)):
+    for number in level_groups(file, key, start, end):
         group = file.group(number)
         if key not in group.lanes:
             continue
