@@ -9,6 +9,7 @@ import pytest
 from infra import grants
 from infra.config import Config
 from infra.pages import roles_page
+from tests.support.aws.iam import Need, denied, role_statements
 from tests.support.synth import Assembly
 
 BUCKET = "arn:aws:s3:::tracemill-123456789012-eu-central-1"
@@ -231,6 +232,24 @@ def test_an_existing_bucket_and_prefix_bound_all_grants(guest_stacks: Assembly) 
         if action == "kms:Decrypt" and resource.startswith("arn:")
     }
     assert keys == {"arn:aws:kms:eu-central-1:123456789012:key/0a1b"}
+
+
+@pytest.mark.parametrize("role", ["discover", "studio-user"])
+def test_a_pattern_of_job_names_bounds_what_may_be_described(
+    guest_stacks: Assembly, role: str
+) -> None:
+    (name,) = [r for r in role_statements(guest_stacks) if f"-{role}-" in f"-{r}-"]
+    found = role_statements(guest_stacks)[name]
+
+    def described(job: str, region: str = "eu-central-1") -> bool:
+        job_arn = f"arn:aws:sagemaker:{region}:123456789012:training-job/{job}"
+        return not denied(found, [Need(role, "sagemaker:DescribeTrainingJob", job_arn, "")])
+
+    assert described("train-7")
+    assert described("Train-7")
+    assert not described("other-7")
+    assert not described("my-train-7")
+    assert not described("train-7", "eu-west-1")
 
 
 def test_a_bucket_without_a_key_needs_no_grant_for_one() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +20,9 @@ from tests.support.aws.runtime import Functions, FunctionSpec
 from tests.support.aws.server import endpoint, moto_server
 from tests.support.aws.system import System
 from tests.support.synth import ACCOUNT, REGION, Assembly
+
+_INTERPRETER_KEY = "ak"
+"""Access key that moto's interpreter makes its own calls with."""
 
 
 @contextmanager
@@ -47,15 +49,14 @@ def deployed(assembly: Assembly, folder: Path) -> Iterator[System]:
 
 @contextmanager
 def _noted_machine_calls(system: System) -> Iterator[None]:
-    """Note the calls of moto's interpreter, which runs in threads of this process.
+    """Note the calls of moto's interpreter, which runs in this process.
 
-    A test's own calls come from the main thread and are not noted. A body that is an object becomes
-    JSON, as Step Functions does and moto does not.
+    A body that is an object becomes JSON, as Step Functions does and moto does not.
     """
     inner = BaseClient._make_api_call
 
     def call(self: Any, operation: str, params: dict[str, Any]) -> Any:
-        if threading.current_thread() is not threading.main_thread():
+        if self._request_signer._credentials.access_key == _INTERPRETER_KEY:
             service = self.meta.service_model.service_name
             system.machine_calls.append(
                 {
@@ -122,6 +123,7 @@ def _deploy(assembly: Assembly, functions: Functions) -> System:
     topic = assembly.only("pipeline", "AWS::SNS::Topic")["TopicName"]
     machine = assembly.only("pipeline", "AWS::StepFunctions::StateMachine")
     _create_tables(assembly)
+    _create_workgroup(assembly)
     arn = boto3.client("stepfunctions").create_state_machine(
         name=machine["StateMachineName"],
         definition=quick(machine["DefinitionString"]),
@@ -151,6 +153,26 @@ def _create_tables(assembly: Assembly) -> None:
     glue.create_database(DatabaseInput={"Name": database["Name"]})
     for table in assembly.resources("catalog", "AWS::Glue::Table").values():
         glue.create_table(DatabaseName=database["Name"], TableInput=table["TableInput"])
+
+
+def _create_workgroup(assembly: Assembly) -> None:
+    athena = boto3.client("athena")
+    workgroup = assembly.only("catalog", "AWS::Athena::WorkGroup")
+    results = workgroup["WorkGroupConfiguration"]["ResultConfiguration"]
+    athena.create_work_group(
+        Name=workgroup["Name"],
+        Configuration={
+            "ResultConfiguration": {"OutputLocation": results["OutputLocation"]},
+            "EnforceWorkGroupConfiguration": True,
+        },
+    )
+    for query in assembly.resources("catalog", "AWS::Athena::NamedQuery").values():
+        athena.create_named_query(
+            Name=query["Name"],
+            Database=query["Database"],
+            QueryString=query["QueryString"],
+            WorkGroup=query["WorkGroup"],
+        )
 
 
 def _subscribed_queue(topic: str) -> str:
