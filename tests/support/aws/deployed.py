@@ -8,12 +8,14 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
 from botocore.client import BaseClient
 from moto.awslambda_simple.models import LambdaSimpleBackend
 from moto.core.config import default_user_config
+from moto.stepfunctions.parser.asl.utils import boto_client
 from tracemill_schema.aws import FUNCTIONS
 
 from tests.support.aws.runtime import Functions, FunctionSpec
@@ -71,10 +73,24 @@ def _noted_machine_calls(system: System) -> Iterator[None]:
         return inner(self, operation, params)
 
     BaseClient._make_api_call = call
+    # The interpreter makes a client per call, which costs more than the call.
+    boto_client.boto3 = SimpleNamespace(client=_cached_client)
     try:
         yield
     finally:
         BaseClient._make_api_call = inner
+        boto_client.boto3 = boto3
+        _clients.clear()
+
+
+_clients: dict[tuple[str, str], Any] = {}
+
+
+def _cached_client(service_name: str, **options: Any) -> Any:
+    key = (service_name, options["endpoint_url"])
+    if key not in _clients:
+        _clients[key] = boto3.session.Session().client(service_name, **options)
+    return _clients[key]
 
 
 def _process_environment(address: str) -> dict[str, str]:
