@@ -165,32 +165,18 @@ def test_a_duplicate_event_is_a_success_and_no_second_run_and_a_re_run_gives_the
     assert len(system.notices()) == 1  # that run was asked for
 
 
-def test_throttling_is_waited_out_in_every_step(
-    system: System, put_recording: PutRecording, tmp_path: Path
-) -> None:
-    put_recording("throttled")
-    system.fault("discover", "GetObject", "SlowDown", "job_name=throttled")
-    system.fault("convert", "GetObject", "SlowDown", "job_name=throttled", times=2)
-    system.fault("convert", "PutObject", "ServiceUnavailable", "job_name=throttled")
-    system.fault("aggregate", "ListObjectsV2", "SlowDown", "job_name=throttled")
-    system.fault("report", "PutObject", "SlowDown", "job_name=throttled")
-    system.fault("discover", "DescribeTrainingJob", "ThrottlingException", "throttled")
-    system.fault("catalog", "BatchCreatePartition", "ThrottlingException", "throttled")
-
-    run = system.process(system.train("throttled"))
-
-    assert run.status == "SUCCEEDED"
-    assert system.faults_left() == 0
-    assert_same(system.job_objects("throttled"), laptop_objects(system, "throttled", tmp_path))
-    assert len(system.notices()) == 1
-
-
-def test_a_time_out_is_tried_again_whether_the_function_sees_it_coming_or_not(
+def test_throttling_and_time_outs_cost_time_and_nothing_else(
     system: System, put_recording: PutRecording, tmp_path: Path
 ) -> None:
     put_recording("late")
-    system.fault("convert", "PutObject", "hang", "job_name=late/p00000")
-    system.functions.told_s["aggregate"] = [1.0]
+    system.fault("discover", "DescribeTrainingJob", "ThrottlingException", "late")
+    system.fault("discover", "GetObject", "SlowDown", "job_name=late")
+    system.fault("convert", "GetObject", "SlowDown", "job_name=late", times=2)
+    system.fault("convert", "PutObject", "ServiceUnavailable", "job_name=late")
+    system.fault("convert", "PutObject", "hang", "work/job_name=late/results/p00000")
+    system.functions.told_s["aggregate"] = [1.0]  # it sees that its time is over
+    system.fault("report", "PutObject", "SlowDown", "job_name=late")
+    system.fault("catalog", "BatchCreatePartition", "ThrottlingException", "late")
 
     run = system.process(system.train("late"))
 
@@ -210,7 +196,6 @@ def test_a_crash_between_two_writes_of_any_step_leaves_the_same_bytes(
     system.fault("convert", "PutObject", "die", "work/job_name=crash/results/")
     system.fault("aggregate", "PutObject", "die", "tables/utilization/job_name=crash")
     system.fault("report", "PutObject", "die", "jobs/job_name=crash/manifest.json")
-    system.fault("catalog", "BatchCreatePartition", "die", "job_name=crash")
 
     run = system.process(system.train("crash"))
 
@@ -221,19 +206,6 @@ def test_a_crash_between_two_writes_of_any_step_leaves_the_same_bytes(
         layout.REPORT_FORMATS
     )
     assert [subject for subject, _ in system.notices()] == [READY]
-
-
-def test_a_failed_training_job_is_processed_as_far_as_it_went(
-    system: System, put_recording: PutRecording
-) -> None:
-    put_recording("broke")
-
-    run = system.process(system.train("broke", status="Failed"))
-
-    assert run.status == "SUCCEEDED"
-    assert manifest(system, "broke")["job"]["status"] == "Failed"
-    ((_, text),) = system.notices()
-    assert text.startswith("Job broke (Failed): ")
 
 
 def test_a_job_that_was_never_recorded_ends_without_a_word(system: System) -> None:
@@ -281,18 +253,23 @@ def test_a_run_fails_only_if_nothing_can_be_read_and_a_later_one_cures_it(
     assert [subject for subject, _ in system.notices()] == [FAILED, READY]
 
 
-def test_the_reconciler_starts_a_job_whose_event_was_lost_once(
+def test_a_failed_job_whose_event_was_lost_is_found_and_shown_as_far_as_it_went(
     system: System, put_recording: PutRecording
 ) -> None:
-    put_recording("missed")
-    system.train("missed")
+    put_recording("broke")
+    event = system.train("broke", status="Failed")
 
     (name,) = system.functions.result("reconciler", {})["started"]
 
     assert system.wait(system.execution_arn(name)).status == "SUCCEEDED"
-    assert layout.manifest_key("missed") in system.job_objects("missed")
+    assert manifest(system, "broke")["job"]["status"] == "Failed"
+    ((_, text),) = system.notices()
+    assert text.startswith("Job broke (Failed): ")
+    # The event comes after all, and the reconciler once more: it was done.
+    late = system.deliver(event)
+    assert late is not None
+    assert (late["started"], late["execution"]) == (False, name)
     assert system.functions.result("reconciler", {})["started"] == []
-    assert len(system.notices()) == 1
 
 
 def test_a_job_of_another_status_is_not_delivered(system: System) -> None:
