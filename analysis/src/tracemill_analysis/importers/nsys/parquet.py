@@ -77,7 +77,8 @@ class ParquetTables:
         extra |= {wanted.equals[0]} if wanted.equals else set()
         if not kinds or not extra <= known:
             return
-        for batch in self._batches(wanted.table, [*kinds, *(extra - set(kinds))]):
+        texts = [name for name, kind in kinds.items() if kind is Kind.TEXT]
+        for batch in self._batches(wanted.table, [*kinds, *(extra - set(kinds))], texts):
             keep = np.ones(batch.num_rows, np.bool_)
             if owner is not None:
                 ids, absent = self._integers(batch.column(owner))
@@ -114,10 +115,10 @@ class ParquetTables:
                     owner.device = min(lowest, lowest if owner.device is None else owner.device)
         return owners
 
-    def _batches(self, table: str, columns: list[str]) -> Iterator[Any]:
+    def _batches(self, table: str, columns: list[str], texts: Sequence[str] = ()) -> Iterator[Any]:
         read, rows = 0, 0
         try:
-            with open_parquet(self._paths[table]) as file:
+            with open_parquet(self._paths[table], texts) as file:
                 rows = file.metadata.num_rows
                 for batch in file.iter_batches(BATCH_ROWS, columns=columns):
                     read += batch.num_rows
@@ -136,34 +137,48 @@ class ParquetTables:
     def _array(self, values: Any, kind: Kind) -> Any:
         if isinstance(values, pa.ChunkedArray):
             values = values.combine_chunks()
+        if kind is Kind.TEXT:
+            return self._text(values)
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
         if kind is Kind.INTEGER:
             if pa.types.is_integer(values.type):
                 return values.cast(pa.int64(), safe=False)
-            return integers(values.to_pylist(), self._drops)
-        if kind is Kind.REAL:
-            is_number = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
-            return values.cast(pa.float64()) if is_number else pa.nulls(len(values), pa.float64())
-        return self._text(values)
+            if _is_text(values) or pa.types.is_floating(values.type):
+                return integers(values.to_pylist(), self._drops)
+            self._drops.add(DropReason.BAD_FIELD, len(values) - values.null_count)
+            return pa.nulls(len(values), pa.int64())
+        is_number = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
+        return values.cast(pa.float64()) if is_number else pa.nulls(len(values), pa.float64())
 
     def _text(self, values: Any) -> Any:
+        """Return texts as a dictionary array: each is decoded once and stored once."""
+        if not pa.types.is_dictionary(values.type):
+            values = values.dictionary_encode()
+        if not _is_text(values.dictionary):
+            self._drops.add(DropReason.BAD_FIELD, len(values) - values.null_count)
+            return pa.nulls(len(values), pa.string())
         texts = []
-        changed = 0
-        for value in values.cast(pa.binary()).to_pylist() if _is_text(values) else []:
-            text = None if value is None else value[: 4 * MOST_TEXT].decode("utf-8", "replace")
-            if text is not None and len(text) > MOST_TEXT:
-                text = text[:MOST_TEXT]
-                changed += 1
-            texts.append(text)
-        self._drops.add(DropReason.REPAIRED_TEXT, changed)
-        return pa.array(texts, pa.string()) if texts else pa.nulls(len(values), pa.string())
+        cut = np.zeros(len(values.dictionary) + 1, np.bool_)
+        for place, value in enumerate(values.dictionary.cast(pa.large_binary())):
+            start = value.as_buffer()[: 4 * MOST_TEXT].to_pybytes() if value.is_valid else b""
+            text = start.decode("utf-8", "replace")
+            cut[place] = len(text) > MOST_TEXT
+            texts.append(text[:MOST_TEXT] if value.is_valid else None)
+        places = pc.fill_null(values.indices, len(texts)).to_numpy(zero_copy_only=False)
+        self._drops.add(DropReason.REPAIRED_TEXT, int(cut[places].sum()))
+        return pa.DictionaryArray.from_arrays(values.indices, pa.array(texts, pa.string()))
 
 
-def open_parquet(path: Path) -> Any:
-    """Open a Parquet file with bounds on what its footer may claim."""
+def open_parquet(path: Path, texts: Sequence[str] = ()) -> Any:
+    """Open a Parquet file with bounds on what its footer may claim.
+
+    The columns ``texts`` are read as dictionaries, so that a long text used by many rows is held
+    once.
+    """
     return pq.ParquetFile(
         path,
+        read_dictionary=list(texts),
         pre_buffer=False,
         thrift_string_size_limit=_MOST_FOOTER_BYTES,
         thrift_container_size_limit=1 << 20,

@@ -30,6 +30,9 @@ from tracemill_analysis.importers.numbers import integers
 
 MAGIC = b"SQLite format 3\0"
 
+_ERRORS = (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError)
+"""What reading a damaged file raises; the last where names in its schema are no text."""
+
 _MOST_VALUE_BYTES = 64 << 20
 _LEAST_ROW_BYTES = 4
 _EXPRESSIONS = {
@@ -59,8 +62,10 @@ class SqliteTables:
             for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0"):
                 self._connection.execute(f"PRAGMA {pragma}")
             self._columns = self._find_columns()
-        except (sqlite3.Error, sqlite3.Warning) as error:
-            raise InputError(f"{name}: an SQLite database that cannot be read: {error}") from error
+        except _ERRORS as error:
+            raise InputError(
+                f"{name}: an SQLite database that cannot be read: {_one_line(error)}"
+            ) from error
         if not self._columns.keys() & set(PROCESS_TABLES):
             self._connection.close()
             raise UnknownFormatError(
@@ -136,10 +141,12 @@ class SqliteTables:
                     rows = []
                 if read + len(rows) > self._most_rows:
                     raise sqlite3.DatabaseError("more rows than the file has room for")
-        except (sqlite3.Error, sqlite3.Warning, OverflowError) as error:
+        except _ERRORS as error:
             if table not in self._damaged:  # tables are read more than once
                 self._damaged.add(table)
-                place = f"{self._name}, table {table}, after row {read + len(rows)}: {error}"
+                place = (
+                    f"{self._name}, table {table}, after row {read + len(rows)}: {_one_line(error)}"
+                )
                 self._drops.add(DropReason.DAMAGED, 1, place)
         if rows:
             yield rows
@@ -189,3 +196,7 @@ def _condition(wanted: Wanted, known: frozenset[str]) -> tuple[str, tuple[int, .
 
 def _text(value: bytes) -> str:
     return value.decode("utf-8", "replace")
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:160]

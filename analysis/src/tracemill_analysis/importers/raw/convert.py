@@ -69,7 +69,7 @@ def _convert(
     annotations = _annotations(recording, finished, drops)
     samples = _samples(recording)
     annotation_table = _annotation_table(item, annotations, recording.names, offset_ns, drops)
-    sample_table = _sample_table(item, samples, offset_ns)
+    sample_table = _sample_table(item, samples, offset_ns, drops)
     tables = [(events.SAMPLES, sample_table)]
     summary = EventSummary()
     if gpu.rows:
@@ -134,14 +134,17 @@ def _append(
     """Add a segment; its string ids become positions in ``recording.names``."""
     recording.meta.update(segment.meta)
     recording.last_ns = max(recording.last_ns, segment.last_ns)
-    position = np.full(max(segment.strings, default=-1) + 2, -1, np.int64)
-    for string_id, text in segment.strings.items():
-        position[string_id] = ids.setdefault(text, len(ids))
+    numbers = np.array(sorted(segment.strings), np.int64)
+    places = [ids.setdefault(text, len(ids)) for text in segment.strings.values()]
+    of_number = dict(zip(segment.strings, places, strict=True))
+    position = np.array([*(of_number[int(number)] for number in numbers), -1], np.int64)
     recording.names = list(ids)
 
     def renamed(columns: Columns) -> Columns:
-        known = np.minimum(columns["series_id"].view(np.uint64), len(position) - 1)
-        return {**columns, "series_id": position[known.astype(np.int64)]}
+        wanted = columns["series_id"]
+        at = np.searchsorted(numbers, wanted)
+        known = np.append(numbers, -1)[at] == wanted
+        return {**columns, "series_id": position[np.where(known, at, len(numbers))]}
 
     if "annotations" in segment.columns:
         recording.annotations.append(renamed(segment.columns["annotations"]))
@@ -229,7 +232,7 @@ def _annotation_table(
             "name": pa.array(full, pa.string()),
             "series": series,
             "index": pa.array(index, pa.int64(), mask=~has_index),
-            "depth": pa.array(columns["depth"]).cast(pa.int32()),
+            "depth": _small(columns["depth"], drops),
             "start_ns": columns["start_ns"] + offset_ns,
             "dur_ns": columns["dur_ns"],
             "gpu_start_ns": pa.nulls(rows, pa.int64()),
@@ -255,7 +258,7 @@ def _samples(recording: _Recording) -> Columns:
     return {name: values[order] for name, values in joined.items()}
 
 
-def _sample_table(item: WorkItem, columns: Columns, offset_ns: int) -> Any:
+def _sample_table(item: WorkItem, columns: Columns, offset_ns: int, drops: DropCounter) -> Any:
     rows = len(columns["time_ns"])
     unique, inverse = np.unique(columns["metric_id"], return_inverse=True)
     metrics = [METRIC_BY_ID.get(int(metric_id)) for metric_id in unique]
@@ -273,11 +276,19 @@ def _sample_table(item: WorkItem, columns: Columns, offset_ns: int) -> Any:
             ),
             "unit": text([m.unit if m else "" for m in metrics]),
             "scope": text([str(m.scope) if m else "" for m in metrics]),
-            "index": pa.array(columns["index"]).cast(pa.int32()),
+            "index": _small(columns["index"], drops),
             "time_ns": columns["time_ns"] + offset_ns,
             "value": columns["value"].astype(np.float64),
         }
     )
+
+
+def _small(values: NDArray[np.int64], drops: DropCounter) -> Any:
+    """Return values of 32 bits; larger ones, which no recorder writes, are cut and counted."""
+    limits = np.iinfo(np.int32)
+    cut = np.clip(values, limits.min, limits.max)
+    drops.add(DropReason.BAD_FIELD, int((cut != values).sum()))
+    return pa.array(cut.astype(np.int32))
 
 
 def _given_ranges(table: Any, offset_ns: int) -> dict[str, Any]:

@@ -24,6 +24,8 @@ from tracemill_analysis.importers.base import DropCounter
 
 _ZSTD = pa.Codec("zstd")
 _CRC_BYTES = 4
+_ROWS_OF_ANY_BLOCK = 4_096
+"""Rows that need no bytes. In longer blocks of a recorder the times or ids take some per row."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ def _decompress(codec: int, content: bytes, length: int) -> bytes | None:
 def _json_object(block: Block, name: str) -> dict[str, Any]:
     try:
         value = json.loads(block.payload)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SegmentError(f"{name}, byte {block.offset}: meta block is no JSON") from error
     if not isinstance(value, dict):
         raise SegmentError(f"{name}, byte {block.offset}: meta block is no JSON object")
@@ -147,10 +149,7 @@ def _json_object(block: Block, name: str) -> dict[str, Any]:
 def _collect(
     meta: dict[str, Any], blocks: Iterator[Block], name: str, drops: DropCounter
 ) -> Segment:
-    layouts = {
-        int(kind["id"]): (str(kind["name"]), [(c["name"], c["encoding"]) for c in kind["columns"]])
-        for kind in meta.get("kinds", [])
-    }
+    layouts = _layouts(meta, name)
     segment = Segment(meta=meta, blocks=1)
     parts: dict[str, list[dict[str, NDArray[np.int64]]]] = {}
     for block in blocks:
@@ -178,6 +177,20 @@ def _collect(
     return segment
 
 
+def _layouts(meta: dict[str, Any], name: str) -> dict[int, tuple[str, list[tuple[str, str]]]]:
+    """Return name and columns of each kind, as the segment itself describes them."""
+    try:
+        return {
+            int(kind["id"]): (
+                str(kind["name"]),
+                [(str(c["name"]), str(c["encoding"])) for c in kind["columns"]],
+            )
+            for kind in meta.get("kinds", [])
+        }
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise SegmentError(f"{name}: the first block describes the others wrongly") from error
+
+
 def _strings(block: Block) -> dict[int, str]:
     found: dict[int, str] = {}
     position, payload = 0, block.payload
@@ -196,6 +209,9 @@ def decode_columns(
     payload: bytes, rows: int, columns: list[tuple[str, str]]
 ) -> dict[str, NDArray[np.int64]]:
     """Decode the byte planes of a columnar block; ValueError if they do not fit the payload."""
+    if rows > _ROWS_OF_ANY_BLOCK + len(payload):
+        # Columns of zeros take no bytes, so a few bytes could claim to be billions of rows.
+        raise ValueError(f"{rows} rows are more than its {len(payload)} bytes can hold")
     position = 0
     result: dict[str, NDArray[np.int64]] = {}
     for name, encoding in columns:

@@ -40,7 +40,7 @@ DEVICE = re.compile(r"/device:(GPU|TPU):(\d{1,9})")
 HOST = re.compile(r"/host:(?!metadata)")
 
 LIMIT_NS = 1 << 61
-_UNKNOWN = Name("(unknown name)")
+_UNKNOWN = "(unknown name)"
 _NO_DETAILS = KernelDetails()
 _DEVICE_OPS = "XLA Ops"
 
@@ -259,12 +259,11 @@ class _Timed:
     def names(self, *, display: bool) -> tuple[list[str], Int64]:
         """Return the distinct names and each event's place among them."""
         unique, places = np.unique(self._kinds, return_inverse=True)
-        known = [self._plane.event_names.get(kind) for kind in unique.tolist()]
-        nameless = np.array([one is None for one in known], np.bool_)[places]
-        self._drops.add(DropReason.BAD_FIELD, int(nameless.sum()), "events without a name")
-        entries = [_UNKNOWN if one is None else one for one in known]
+        entries = [self._plane.event_names.get(kind, Name()) for kind in unique.tolist()]
         names = [(one.display if display else "") or one.name or one.display for one in entries]
-        return [name or _UNKNOWN.name for name in names], places
+        nameless = np.array([not name for name in names], np.bool_)[places]
+        self._drops.add(DropReason.BAD_FIELD, int(nameless.sum()), "events without a name")
+        return [name or _UNKNOWN for name in names], places
 
     def correlation(self) -> Any:
         """Return correlation ids as an Arrow array."""

@@ -66,6 +66,7 @@ class Space:
         self.bytes = np.frombuffer(data, np.uint8)
         self._name = name
         self._drops = drops
+        self._ends_early = False
 
     def planes(self) -> Iterator[Plane]:
         """Yield the planes, as far as the file is whole."""
@@ -148,9 +149,7 @@ class Space:
         try:
             for number, wire, value, length in walk(self.data, start, end):
                 if length < 0:
-                    reason = DropReason.TRUNCATED if end == len(self.data) else DropReason.DAMAGED
-                    self._drops.add(reason, 1, f"{self._name}, byte {value}: it leads {-length} "
-                                    "bytes beyond its end")  # fmt: skip
+                    self._count_cut(end, value, -length)
                     if cut_whole:
                         yield number, wire, value, end - value
                     return
@@ -158,6 +157,14 @@ class Space:
         except WireError as error:
             place = f"{self._name}, byte {error.position}: {error}"
             self._drops.add(DropReason.DAMAGED, 1, place)
+
+    def _count_cut(self, end: int, position: int, missing: int) -> None:
+        place = f"{self._name}, byte {position}: {missing} bytes are missing"
+        if end < len(self.data):
+            self._drops.add(DropReason.DAMAGED, 1, place)
+        elif not self._ends_early:  # the same end, seen from a message within another
+            self._ends_early = True
+            self._drops.add(DropReason.TRUNCATED, 1, place)
 
 
 def _signed(value: int) -> int:

@@ -1,0 +1,1 @@
+"""Mutated inputs for the importers, and what they may do with them."""
