@@ -128,6 +128,35 @@ tracemill.stop()
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_another_profiler_takes_cupti_over_while_it_is_recorded(
+    tmp_path: Path, fakes: Path
+) -> None:
+    code = """
+f = Fakes()
+start()
+f.attach()
+t = time.monotonic_ns()
+f.launch(t, t + 250, correlation=1)
+f.wait_flushes()
+f.other_profiler(1)
+for i in range(400):
+    f.launch(t, t + 250, correlation=2)
+f.wait_flushes()
+f.other_profiler(0)
+f.launch(t, t + 250, correlation=3)
+f.wait_flushes()
+tracemill.stop()
+print(f.others_bytes(), f.subscribed(), f.enabled(KERNEL))
+"""
+    done, segment = record(tmp_path, fakes, code)
+    # It has its records, all of them; we have ours up to then, and say what is missing.
+    assert done.stdout.split() == [str(400 * 224), "0", "0"]
+    assert [row["correlation"] for row in gpu.kernels(segment)] == [1]
+    trouble = "another profiler changed CUPTI's clock: its records are left out"
+    assert segment.meta["gpu"]["troubles"] == [trouble]
+    assert done.stderr == f"tracemill: GPU activity: {trouble}\n"
+
+
 def test_another_subscriber(tmp_path: Path, fakes: Path) -> None:
     code = """
 f = Fakes()

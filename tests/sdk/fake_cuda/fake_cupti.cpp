@@ -395,3 +395,35 @@ API std::uint64_t fake_launch_like_training(std::uint32_t first, std::uint32_t c
   }
   return device > host ? device : host;
 }
+
+namespace {
+std::set<std::uint8_t*> g_others;
+std::atomic<int> g_others_bytes{0};
+
+void others_request(std::uint8_t** buffer, std::size_t* bytes, std::size_t* max_records) {
+  *bytes = 1 << 16;
+  *max_records = 0;
+  *buffer = new std::uint8_t[*bytes];
+  g_others.insert(*buffer);
+}
+void others_complete(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
+  if (g_others.erase(buffer) == 0) return;  // requested by the one before: not ours to free
+  g_others_bytes += static_cast<int>(valid);
+  delete[] buffer;
+}
+}  // namespace
+
+// What PyTorch's profiler does in a process whose CUPTI is in use: it registers its own callbacks and
+// clock at its start, and disables its kinds at its end, whoever enabled them.
+API void fake_other_profiler(int begins) {
+  const std::lock_guard<std::recursive_mutex> lock(state().mutex);
+  if (begins) {
+    cuptiActivityRegisterCallbacks(others_request, others_complete);
+    cuptiActivityRegisterTimestampCallback([]() -> std::uint64_t { return 12345; });
+    for (const std::uint32_t kind : {kKernel, kCopy, kSet, kRuntime}) cuptiActivityEnable(kind);
+    return;
+  }
+  cuptiActivityFlushAll(1);
+  for (const std::uint32_t kind : {kKernel, kCopy, kSet, kRuntime}) cuptiActivityDisable(kind);
+}
+API int fake_others_bytes() { return g_others_bytes; }
