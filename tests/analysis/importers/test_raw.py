@@ -12,7 +12,7 @@ from tracemill_analysis.importers.raw.discover import discover_raw
 from tracemill_analysis.importers.raw.segment import decode_columns, read_segment
 from tracemill_analysis.parquet import read_table
 from tracemill_analysis.store import LocalStore
-from tracemill_schema import layout, raw
+from tracemill_schema import aws, layout, raw
 from tracemill_schema.errors import NewerSchemaError, SegmentError
 from tracemill_schema.tables import TABLE_BY_NAME
 from tracemill_schema.vocab import DropReason, RankSource
@@ -222,6 +222,22 @@ def test_a_training_that_names_no_rank_is_rank_0(tmp_path: Path) -> None:
         (0, RankSource.ORDER),
         (None, RankSource.NONE),
     ]
+
+
+def test_a_segment_that_was_uploaded_and_shipped_counts_once(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    writer = two_steps(SegmentWriter(rank=0, pid=7))
+    uploaded = writer.save(segment_path(store))
+    shipped = store.root / aws.shipped_prefix(JOB) / uploaded.relative_to(store.root)
+    for sequence, cut in ((0, 40), (1, 0)):
+        path = shipped.with_name(f"{sequence:06d}{layout.RAW_SUFFIX}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(writer.content[: len(writer.content) - cut])
+    (item,) = discover_raw(store, JOB).items
+    assert item.sources == (
+        layout.segment_key(layout.SegmentKey(JOB, "algo-1", 7, EPOCH, 0)),
+        str(path.relative_to(store.root)),
+    )
 
 
 def test_a_newer_format_says_what_to_do(tmp_path: Path) -> None:

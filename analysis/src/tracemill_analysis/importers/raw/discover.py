@@ -84,16 +84,22 @@ def _assume_rank(recordings: list[_Recording]) -> None:
 
 
 def _recordings(store: Store, job: str) -> list[_Recording]:
-    found: dict[str, _Recording] = {}
+    """Return the recordings; a segment that came both ways (uploaded and shipped) counts once."""
+    found: dict[tuple[str, int, int], dict[int, ObjectInfo]] = {}
     shipped = aws.shipped_prefix(job)
     for base, prefix in (("", layout.raw_prefix(job)), (shipped, shipped + layout.RAW_PREFIX)):
         for info in store.list_objects(prefix):
             key = layout.parse_segment_key(info.key.removeprefix(base))
             if key is not None and info.size_bytes > 0:
-                folder = info.key.rpartition("/")[0]
-                recording = _Recording(key.node, key.start_ns, key.pid)
-                found.setdefault(folder, recording).segments.append(info)
-    return list(found.values())
+                segments = found.setdefault((key.node, key.start_ns, key.pid), {})
+                known = segments.get(key.sequence)
+                # One that was shipped while it was still written is shorter.
+                if known is None or known.size_bytes < info.size_bytes:
+                    segments[key.sequence] = info
+    return [
+        _Recording(*place, [segments[number] for number in sorted(segments)])
+        for place, segments in found.items()
+    ]
 
 
 def _item(process_id: int, recording: _Recording) -> WorkItem:
