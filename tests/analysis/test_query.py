@@ -2,13 +2,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from tracemill_analysis.manifest import Manifest, parse_manifest, read_manifest, write_manifest
-from tracemill_analysis.parquet import write_rows
+from tracemill_analysis.parquet import read_table, write_rows
 from tracemill_analysis.query import connect, run_query
 from tracemill_analysis.store import LocalStore
+from tracemill_schema import layout
 from tracemill_schema.errors import JobNotFoundError, NewerSchemaError, QueryError, StoreError
 from tracemill_schema.tables import TABLE_BY_NAME, TABLES
+
+from tests.support.tables import row
 
 
 def drop_row(reason: str, events: int) -> dict[str, object]:
@@ -86,3 +90,18 @@ def test_a_manifest_reads_back_and_damage_is_named(store: LocalStore) -> None:
             parse_manifest(damaged, "m")
     with pytest.raises(NewerSchemaError, match="schema version 99.*install a newer"):
         parse_manifest(b'{"schema_version": 99}', "m")
+
+
+def test_files_from_before_a_column_was_declared_are_read_with_nulls(store: LocalStore) -> None:
+    table = TABLE_BY_NAME["processes"]
+    write_rows(store, table, "b", "old", [row("processes", process_id=3, node="n")])
+    (path,) = store.local_files([layout.table_key("processes", "b", "old")])
+    data = pq.read_table(path, partitioning=None)
+    pq.write_table(data.drop_columns(["alignment_ns", "pid"]), path)
+    sql = "SELECT process_id, node, pid, alignment_ns FROM processes"
+    assert run_query(connect(store, "b"), sql)[1] == [(3, "n", None, None)]
+    rows = read_table(store, table, "b").to_pylist()
+    assert [(r["process_id"], r["node"], r["pid"], r["alignment_ns"]) for r in rows] == [
+        (3, "n", None, None)
+    ]
+    assert read_table(store, table, "b", ["alignment_ns"]).to_pylist() == [{"alignment_ns": None}]

@@ -116,7 +116,10 @@ def write_rows(
 
 
 def read_table(store: Store, table: Table, job: str, columns: Sequence[str] | None = None) -> Any:
-    """Return all rows of a table of a job as a ``pyarrow.Table``; empty if the job has none."""
+    """Return all rows of a table of a job as a ``pyarrow.Table``; empty if the job has none.
+
+    A column that was declared after the job was processed is null in its rows.
+    """
     schema = arrow_schema(table)
     if columns is not None:
         schema = pa.schema([schema.field(name) for name in columns])
@@ -125,7 +128,22 @@ def read_table(store: Store, table: Table, job: str, columns: Sequence[str] | No
         for info in store.list_objects(layout.table_prefix(table.name, job))
         if info.key.endswith(".parquet")
     ]
-    parts = [pq.ParquetFile(path).read(columns=schema.names) for path in store.local_files(keys)]
-    if not parts:
-        return schema.empty_table()
-    return pa.concat_tables([part.cast(schema) for part in parts])
+    parts = [_read_part(path, schema) for path in store.local_files(keys)]
+    return pa.concat_tables(parts) if parts else schema.empty_table()
+
+
+def _read_part(path: Any, schema: Any) -> Any:
+    with pq.ParquetFile(path) as file:
+        data = file.read(columns=schema.names)
+    if len(data.schema.names) < len(schema):
+        nothing = {
+            field.name: pa.nulls(data.num_rows, field.type)
+            for field in schema
+            if field.name not in data.column_names
+        }
+        data = pa.table([data[n] if n in data.column_names else nothing[n] for n in schema.names],
+                        schema.names)  # fmt: skip
+        return data.cast(
+            pa.schema([f.with_nullable(f.name in nothing or f.nullable) for f in schema])
+        )
+    return data.cast(schema)

@@ -104,11 +104,12 @@ def _table_files(store: Store, table: Table, jobs: Sequence[str]) -> list[str]:
 def _select(table: Table, paths: Sequence[str]) -> str:
     if not paths:
         return empty_select(table)
-    # Cast by declaration: files of an older version may lack later columns.
+    # By declaration: columns that came later than the files are null, unknown ones are not shown.
     columns = ", ".join(f'CAST("{c.name}" AS {TYPES[c.kind]}) AS "{c.name}"' for c in table.columns)
     return (
-        f"SELECT job_name, {columns} FROM read_parquet([{_sql_list(paths)}], "
-        "hive_partitioning=true, hive_types={'job_name': VARCHAR}, union_by_name=true)"
+        f"SELECT job_name, {columns} FROM ({empty_select(table)} UNION ALL BY NAME "
+        f"SELECT * FROM read_parquet([{_sql_list(paths)}], "
+        "hive_partitioning=true, hive_types={'job_name': VARCHAR}, union_by_name=true))"
     )
 
 

@@ -240,7 +240,7 @@ def test_compressed_bomb_is_given_up(
 
 def test_bomb_without_events_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "bomb.json.gz"
-    path.write_bytes(gzip.compress(b'{"a": "' + b"x" * (64 << 20)))
+    path.write_bytes(gzip.compress(b'{"a": "' + b"x" * (64 << 20), mtime=0))
     ((_, message),) = discover([path]).rejected
     assert message.startswith("bomb.json.gz: JSON without traceEvents")
 
@@ -249,9 +249,9 @@ def test_bomb_without_events_is_refused(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", "the file is empty"),
-        (gzip.compress(b""), "the file is empty"),
+        (gzip.compress(b"", mtime=0), "the file is empty"),
         (
-            gzip.compress(b'{"traceEvents": [')[:14],
+            gzip.compress(b'{"traceEvents": [', mtime=0)[:14],
             "JSON without traceEvents (its first keys: none), not a Kineto trace; the compressed "
             "file is cut off",
         ),
