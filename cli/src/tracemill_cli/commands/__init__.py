@@ -6,6 +6,7 @@ from types import ModuleType
 
 from tracemill_cli.commands import (
     compare,
+    deploy_check,
     estimate,
     export,
     import_,
@@ -27,5 +28,6 @@ COMMANDS: tuple[ModuleType, ...] = (
     query,
     simulate,
     ui,
+    deploy_check,
     estimate,
 )
