@@ -2,9 +2,10 @@
 the job began.
 
 The rules: a host thread makes its calls one after the other and runs at most one step ahead of its
-GPU. GPU work begins some microseconds after its call, and not before the work before it on the
-stream and what it depends on has ended. An all-reduce begins on each rank when its gradients are
-there and ends on all ranks at the same time, some nanoseconds apart between nodes.
+GPU (not at all if it reads the loss of each step). GPU work begins some microseconds after its call,
+and not before the work before it on the stream and what it depends on has ended. An all-reduce begins
+on each rank when its gradients are there and ends on all ranks at the same time, some nanoseconds
+apart between nodes.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class Model:
         """Per rank: when the next step begins. All GPU work to come begins later."""
         zero = np.zeros(self._ranks, np.int64)
         self._compute_free, self._copy_free, self._collective_free = zero, zero, zero
-        self.gpu_done_ns, self._previous_done = zero, zero
+        self.gpu_done_ns = zero
 
     def step(self, number: int) -> Step:
         """Return the next step."""
@@ -125,10 +126,11 @@ class Model:
             loss_calls, self._noisy(self._column(_COPY_FLOOR_NS), 5), last[1][:, -1]
         )
         self._compute_free = loss[1][:, 0]
-        self._previous_done, self.gpu_done_ns = self.gpu_done_ns, loss[1][:, 0]
+        previous_done, self.gpu_done_ns = self.gpu_done_ns, loss[1][:, 0]
+        awaited = self.gpu_done_ns if self._scenario.reads_loss else previous_done
 
         wait_from = optimizer_end + US
-        wait_to = np.maximum(wait_from + 2 * US, self._previous_done + _WAKE_NS)
+        wait_to = np.maximum(wait_from + 2 * US, awaited + _WAKE_NS)
         end = wait_to + US
         self.host_ns = end + _LOOP_NS
         ranges = (

@@ -28,6 +28,8 @@ class Scenario:
     """Host time between two launch calls."""
     collective_ns: int = 400 * US
     """Length of an all-reduce once the last rank has come."""
+    reads_loss: bool = False
+    """Whether the loop waits for each step's own result, and not only for the step before."""
     slow_rank_percent: int = 100
     """Length of the compute kernels of one rank, in percent of the others'."""
 
@@ -37,11 +39,12 @@ _ALL = (
     Scenario("input-bound", "the loop waits for data", "input_bound", input_ns=34 * MS),
     Scenario(
         "launch-bound",
-        "kernels shorter than the time it takes to launch them",
+        "kernels shorter than the time it takes to launch them, and a loop that reads each loss",
         "launch_bound",
         kernel_percent=12,
         call_gap_ns=26 * US,
         collective_ns=60 * US,
+        reads_loss=True,
     ),
     Scenario(
         "comm-bound",
