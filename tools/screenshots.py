@@ -91,8 +91,11 @@ def save(page: Page, target: Path) -> None:
 
 
 def select_a_launched_run(page: Page) -> None:
-    """Zoom into the timeline's middle step and select an event there."""
+    """Zoom into the timeline's middle step, open the first rank, select an event there."""
     page.wait_for_function(TIMELINE_IDLE)
+    closed = page.locator("[role=treeitem][aria-expanded=false]", has_text="rank 0")
+    if closed.count():
+        closed.first.click()
     steps = page.get_by_label("Zoom to a step")
     if steps.count():
         options = steps.locator("option:not([disabled])")

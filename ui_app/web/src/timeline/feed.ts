@@ -35,8 +35,8 @@ export class Feed {
   #wish: Wish | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #asked: { control: AbortController; view: View } | undefined;
-  /** What failed last: it is not asked for again until something changes. */
-  #failed = "";
+  /** What failed: it is not asked for again until someone tries again. */
+  #failed = new Set<string>();
 
   constructor(
     private readonly fetchWindow: FetchWindow,
@@ -56,7 +56,7 @@ export class Feed {
       this.#timer = undefined;
       return;
     }
-    if (keyOf(this.#wish) === this.#failed) return;
+    if (this.#failed.has(keyOf(this.#wish))) return;
     if (this.#asked && useless(this.#asked.view, view)) this.#cancel();
     if (this.#asked || this.#timer !== undefined) return;
     this.#timer = setTimeout(() => void this.#ask(), DEBOUNCE_MS);
@@ -73,7 +73,7 @@ export class Feed {
 
   /** Forget what failed, so that it is asked for again. */
   retry(): void {
-    this.#failed = "";
+    this.#failed.clear();
   }
 
   #cancel(): void {
@@ -101,8 +101,10 @@ export class Feed {
     if (this.#asked !== asked) return;
     this.#asked = undefined;
     const failed = results.find((one) => one.status === "rejected");
-    this.#failed = failed ? keyOf(wish) : "";
-    if (failed) this.onError(failed.reason);
+    if (failed) {
+      this.#failed.add(keyOf(wish));
+      this.onError(failed.reason);
+    }
     this.onData();
   }
 

@@ -51,7 +51,8 @@ export function drawRuler(
     const text = `step_${steps.step[i]}`;
     const wide = context.measureText(text).width;
     // The rest of a step at the left edge would take the room of the next one's name.
-    if (from < view.t0 && end - x < wide + 14) continue;
+    const next = ((steps.start[i + 1] ?? Infinity) - view.t0) * scale;
+    if (from < view.t0 && Math.min(end, next) - x < wide + 14) continue;
     context.fillStyle = palette.accent;
     context.fillRect(x, height - 17, 1.5, 17);
     if (x + wide + 6 < width) context.fillText(text, x + 5, height - 8);
