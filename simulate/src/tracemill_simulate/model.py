@@ -1,11 +1,11 @@
 """When everything of a step happens, on all ranks at once. Times are true time in nanoseconds since
 the job began.
 
-The rules: a host thread makes its calls one after the other and runs at most one step ahead of its
-GPU (not at all if it reads the loss of each step). GPU work begins some microseconds after its call,
-and not before the work before it on the stream and what it depends on has ended. An all-reduce begins
-on each rank when its gradients are there and ends on all ranks at the same time, some nanoseconds
-apart between nodes.
+The rules: a host thread makes its calls one after the other and runs at most one step ahead of
+its GPU (not at all if it reads the loss of each step). GPU work begins some microseconds after
+its call, and not before the work before it on the stream and what it depends on has ended. An
+all-reduce begins on each rank when its gradients are there and ends on all ranks at the same
+time, some nanoseconds apart between nodes.
 """
 
 from __future__ import annotations

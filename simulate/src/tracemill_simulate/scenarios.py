@@ -36,7 +36,13 @@ class Scenario:
 
 _ALL = (
     Scenario("healthy", "GPUs busy all along, communication hidden", None),
-    Scenario("input-bound", "the loop waits for data", "input_bound", input_ns=34 * MS),
+    Scenario(
+        "input-bound",
+        "the loop waits for data",
+        "input_bound",
+        input_ns=20 * MS,
+        reads_loss=True,
+    ),
     Scenario(
         "launch-bound",
         "kernels shorter than the time it takes to launch them, and a loop that reads each loss",
