@@ -12,10 +12,14 @@ import pytest
 
 from tests.support import sanitizers
 
-# The records of every CUDA release, several threads, fork, exit, what is late or refused. `make
-# sanitize` runs everything of tests/sdk this way.
+# Records of three releases, several threads, fork, exit, what is late or refused. `make sanitize`
+# runs the whole matrix this way.
+RECORDS = "tests/sdk/test_gpu_records.py"
 MATRIX = [
-    "tests/sdk/test_gpu_records.py",
+    *(f"{RECORDS}::test_records_of_every_cuda_release[{one}]" for one in ("11.7", "12.6", "13.5")),
+    f"{RECORDS}::test_unfinished_untimed_and_foreign_records_are_counted",
+    f"{RECORDS}::test_late_and_unordered_records",
+    f"{RECORDS}::test_several_threads_and_many_records",
     "tests/sdk/test_nvml.py",
     "tests/sdk/test_gpu_faults.py::test_a_stalled_recorder_gives_up_whole_buffers_and_counts",
     "tests/sdk/test_gpu_faults.py::test_the_end_of_the_process_flushes",
