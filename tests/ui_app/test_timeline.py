@@ -267,6 +267,14 @@ def test_search_visits_events_of_the_whole_profile(open_page: Open) -> None:
     expect(answer).to_have_count(0)
 
 
+def test_the_view_is_saved_for_perfetto(open_page: Open) -> None:
+    page = open_page("t0=41000000&t1=43000000")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Perfetto").click()
+    assert download.value.suggested_filename == f"{JOB}.pftrace"
+    assert 1_000 < Path(download.value.path()).stat().st_size < 100_000
+
+
 def test_everything_with_the_keyboard_alone(open_page: Open) -> None:
     page = open_page()
     for _ in range(40):

@@ -386,6 +386,19 @@ def test_wrong_questions_are_refused(
     assert (error or "") in answer["error"]
 
 
+def test_a_window_is_saved_for_perfetto(client: TestClient) -> None:
+    address = f"/api/profiles/{JOB}/timeline/perfetto"
+    whole = client.get(address, params={"t0": -1, "t1": SPAN_NS})
+    part = client.get(address, params={"t0": 41_000_000, "t1": 43_000_000})
+    assert (whole.status_code, part.status_code) == (200, 200)
+    assert whole.content.count(b"ncclDevKernel") >= 1
+    assert 0 < len(part.content) < len(whole.content) / 10
+    assert f'filename="{JOB}.pftrace"' in part.headers["content-disposition"]
+    nothing = client.get(address, params={"t0": 10**12, "t1": 10**12 + 1})
+    assert nothing.status_code == 400
+    assert "nothing between" in nothing.json()["error"]
+
+
 def test_too_many_lanes_are_refused(client: TestClient) -> None:
     lanes = ",".join(f"0.api.{thread}" for thread in range(401))
     assert "Name 1 to 400" in ask(client, "window", 400, t0=0, t1=9, lanes=lanes)["hint"]

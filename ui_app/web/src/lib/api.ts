@@ -133,6 +133,13 @@ export async function getWindow(
   return response.arrayBuffer();
 }
 
+export async function getPerfetto(job: string, t0: number, t1: number): Promise<Blob> {
+  const query = { t0: String(Math.floor(t0)), t1: String(Math.ceil(t1)) };
+  const response = await ask(withQuery(jobPath(job, "timeline/perfetto"), query));
+  if (!response.ok) await answerOf(response);
+  return response.blob();
+}
+
 export const getEvent = (
   job: string,
   event: { lane: string; start: number; dur?: number; name?: string },

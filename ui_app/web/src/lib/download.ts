@@ -80,7 +80,7 @@ function standalone(chart: SVGSVGElement, title: string) {
   return { text: new XMLSerializer().serializeToString(root), width, height };
 }
 
-function save(blob: Blob, name: string): void {
+export function save(blob: Blob, name: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;

@@ -1,6 +1,7 @@
 // What the timeline page shows and does: joins engine, server and address.
 
 import * as api from "../lib/api";
+import { save } from "../lib/download";
 import { nanoseconds, write } from "../lib/format";
 import { router } from "../lib/router.svelte";
 import { TimelineEngine, type Place, type Surfaces } from "./engine";
@@ -397,6 +398,19 @@ export class Session {
     if (mark.exact) void this.select({ ...mark }, "none");
     else this.engine?.fit(mark, 0.5);
   }
+
+  /** Save the window in view for Perfetto. */
+  async saveWindow(): Promise<void> {
+    this.saving = true;
+    try {
+      save(await api.getPerfetto(this.job, this.view.t0, this.view.t1), `${this.job}.pftrace`);
+    } catch (error) {
+      this.error = error;
+    } finally {
+      this.saving = false;
+    }
+  }
+  saving = $state(false);
 
   act(action: Action): void {
     const { engine } = this;

@@ -5,6 +5,7 @@
     GET …/timeline/event?lane=&start=         one event; &dur=&name= tell it from others
     GET …/timeline/search?q=                  events by name, the whole profile
     GET …/timeline/range?t0=&t1=&lanes=       statistics of a range
+    GET …/timeline/perfetto?t0=&t1=           the window's events as a Perfetto trace
 
 ``t0``, ``t1`` and ``start`` are whole nanoseconds since the start of the profile.
 """
@@ -14,14 +15,19 @@ from __future__ import annotations
 import gzip
 import os
 import re
+import shutil
+import tempfile
 import threading
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
+from starlette.background import BackgroundTask
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
+from tracemill_analysis.export import export_job, select
 from tracemill_analysis.store import Store
 from tracemill_schema import layout
 
@@ -31,7 +37,7 @@ from tracemill_ui.loaded import LoadedProfiles, Profile
 from tracemill_ui.timeline.encode import encode_window
 from tracemill_ui.timeline.event import event
 from tracemill_ui.timeline.groups import GroupCache
-from tracemill_ui.timeline.lanes import Lane, parse_lane, parse_lanes
+from tracemill_ui.timeline.lanes import LANE_OF_TABLE, Lane, parse_lane, parse_lanes
 from tracemill_ui.timeline.marks import MAX_PX, Window
 from tracemill_ui.timeline.ranges import range_statistics
 from tracemill_ui.timeline.search import search
@@ -41,6 +47,8 @@ from tracemill_ui.timeline.window import groups_needed, lane_marks
 
 MAX_SOURCES = 8
 MAX_TIME_NS = 2**53
+MAX_EXPORTED = 4_000_000
+"""Rows of the row groups that a window touches."""
 READERS = min(os.cpu_count() or 1, 4)
 MAX_READ_AHEAD = 64
 """More groups than this would push each other out of the cache before they are used."""
@@ -68,6 +76,7 @@ class TimelineApi:
             Route(f"{base}/event", self.event, methods=["GET"]),
             Route(f"{base}/search", self.search, methods=["GET"]),
             Route(f"{base}/range", self.range, methods=["GET"]),
+            Route(f"{base}/perfetto", self.perfetto, methods=["GET"]),
         ]
 
     def meta(self, request: Request) -> Response:
@@ -125,6 +134,28 @@ class TimelineApi:
         named = request.query_params.get("lanes", "")
         lanes = parse_lanes(named) if named else source.all_lanes
         return JSONResponse(range_statistics(source, lanes, start, end))
+
+    def perfetto(self, request: Request) -> Response:
+        """Answer a window as a Perfetto trace; 409 if it holds too many events."""
+        source = self._source(request)
+        start, end = (time + source.start_ns for time in _span(request.query_params))
+        numbers = [process["process_id"] for process in source.processes]
+        if sum(source.cost(p, tuple(LANE_OF_TABLE), start, end) for p in numbers) > MAX_EXPORTED:
+            raise ApiError(
+                409,
+                "This window holds too many events for a download.",
+                "Zoom in, or use 'tracemill export'.",
+            )
+        chosen = select(self._store, source.job, from_=str(start), until=str(end))
+        folder = Path(tempfile.mkdtemp(prefix="tracemill-export-"))
+        away = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
+        try:
+            [path] = export_job(self._store, source.job, chosen, folder / "window.pftrace").paths
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        name = f"{source.job}.pftrace"
+        return FileResponse(path, filename=name, background=away)
 
     def _source(self, request: Request) -> Source:
         profile = self._loaded.profile(layout.check_name(request.path_params["job"]))
