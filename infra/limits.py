@@ -21,16 +21,29 @@ LONGEST_TIMEOUT_S = 840
 FUNCTION_LIMITS: dict[str, FunctionLimits] = {
     "starter": FunctionLimits(256, 30, 512, "one API call"),
     "reconciler": FunctionLimits(512, 300, 512, "lists jobs and keys, a page at a time"),
-    "discover": FunctionLimits(1024, 300, 512, "lists one job's keys, reads the head of segments"),
+    "discover": FunctionLimits(
+        1024, 300, 512, "lists one job's keys, reads the head of segments; 110 MiB measured"
+    ),
     "convert": FunctionLimits(
-        5120, LONGEST_TIMEOUT_S, 4096, "holds one process's events in memory; its files go to disk"
+        3072,
+        LONGEST_TIMEOUT_S,
+        4096,
+        "1.3 GiB and 19 s of CPU for 5 million events of one process; its files go to disk, 1.5 GiB"
+        " for as many events as uncompressed JSON",
     ),
     "aggregate": FunctionLimits(
-        8192, LONGEST_TIMEOUT_S, 8192, "reads all event tables of a job; spills to disk"
+        3584,
+        LONGEST_TIMEOUT_S,
+        8192,
+        "1.3 GiB and 9 s of CPU for a process of 5 million events, one process at a time; two"
+        " threads on two vCPU; fetches all event tables of a job, spills to disk",
     ),
-    "report": FunctionLimits(4096, 600, 2048, "reads aggregates, writes one page"),
+    "report": FunctionLimits(
+        4096, 600, 2048, "0.2 GiB and 0.4 s for 16 ranks; more with more ranks, and cheap anyhow"
+    ),
     "catalog": FunctionLimits(512, 300, 512, "one partition per table"),
 }
+"""From ``benchmarks/aws_lambda_size.py``; docs/decisions tells why these."""
 
 TASK_GRACE_S = 30
 """What a task may take longer than its function: start of the container, queueing."""
