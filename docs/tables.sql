@@ -350,6 +350,26 @@ CREATE TABLE "annotation_summary" (
   "slowest_start_ns" BIGINT NOT NULL,
   "share_of_capture" DOUBLE NOT NULL
 );
+CREATE TABLE "operator_summary" (
+  "process_id" INTEGER NOT NULL,
+  "rank" INTEGER,
+  "node" VARCHAR NOT NULL,
+  "category" VARCHAR NOT NULL,
+  "name" VARCHAR NOT NULL,
+  "module" VARCHAR,
+  "count" BIGINT NOT NULL,
+  "total_ns" BIGINT NOT NULL,
+  "self_ns" BIGINT NOT NULL,
+  "min_ns" BIGINT NOT NULL,
+  "max_ns" BIGINT NOT NULL,
+  "mean_ns" DOUBLE NOT NULL,
+  "kernels" BIGINT NOT NULL,
+  "self_kernels" BIGINT NOT NULL,
+  "gpu_ns" BIGINT NOT NULL,
+  "self_gpu_ns" BIGINT NOT NULL,
+  "launches" BIGINT NOT NULL,
+  "launch_delay_ns" BIGINT NOT NULL
+);
 CREATE TABLE "cpu_summary" (
   "node" VARCHAR NOT NULL,
   "process_id" INTEGER,

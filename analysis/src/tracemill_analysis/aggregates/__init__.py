@@ -18,6 +18,7 @@ from tracemill_analysis.aggregates.cpu import core_times, cpu_summary, load_seri
 from tracemill_analysis.aggregates.gpu import GpuEvents, load_gpu_events
 from tracemill_analysis.aggregates.idle import idle_causes, load_host_time
 from tracemill_analysis.aggregates.launches import launch_latency, launch_summary, load_runs
+from tracemill_analysis.aggregates.operators import operator_summary
 from tracemill_analysis.aggregates.pyramid import timeline_levels
 from tracemill_analysis.aggregates.queue import queue_depth
 from tracemill_analysis.aggregates.ranges import input_time, load_ranges
@@ -110,6 +111,7 @@ def _add_process(
     add("memory_op_summary", memory_op_summary(source, process))
     add("collective_summary", collective_summary(source, process))
     add("annotation_summary", annotation_summary(process, ranges, steps))
+    add("operator_summary", operator_summary(source, process, runs))
     inputs = input_time(source, process.process_id, ranges)
     add("step_summary", step_summary(process, steps, events, inputs))
     host = load_host_time(source, process, inputs, events.thread)

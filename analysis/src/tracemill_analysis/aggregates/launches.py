@@ -22,7 +22,7 @@ LAUNCH = ("device", "correlation", "launch_thread", "launch_start_ns", "launch_d
 NO_VALUE = np.iinfo(np.int64).min
 """Stands for null: nulls belong together."""
 
-_COLUMNS = (*LAUNCH, "stream", "start_ns")
+_COLUMNS = (*LAUNCH, "stream", "start_ns", "dur_ns")
 
 
 @dataclass(frozen=True)

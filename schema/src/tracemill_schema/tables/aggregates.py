@@ -244,6 +244,47 @@ ANNOTATION_SUMMARY = Table(
     sort=("process_id", "total_ns", "series"),
 )
 
+OPERATOR_SUMMARY = Table(
+    "operator_summary",
+    Role.AGGREGATE,
+    "Framework operators (imports) by rank, name and module. An operator contains what begins on "
+    "its thread between its start and its end; a kernel belongs where its launch call begins.",
+    (
+        *_where(device=False),
+        string("category", "cpu_op, python_function, …, as the recorder named it"),
+        string("name", "operator name"),
+        string("module", "module it belongs to", nullable=True),
+        int64("count", "runs, those within a run of the same operator too", "runs"),
+        int64(
+            "total_ns",
+            "time inside at least one run (union on each thread, summed over threads): recursion "
+            "counts once",
+            "ns",
+        ),
+        int64(
+            "self_ns",
+            "sum of durations without the operators directly within, of any name",
+            "ns",
+        ),
+        int64("min_ns", "shortest run", "ns"),
+        int64("max_ns", "longest run", "ns"),
+        double("mean_ns", "mean duration of all runs", "ns"),
+        int64("kernels", "kernel runs launched within, each once", "runs"),
+        int64("self_kernels", "those of which this was the innermost operator", "runs"),
+        int64("gpu_ns", "sum of durations of kernels", "ns"),
+        int64("self_gpu_ns", "sum of durations of self_kernels", "ns"),
+        int64(
+            "launches", "launch calls of kernels; one of several kernels (CUDA graph) once", "calls"
+        ),
+        int64(
+            "launch_delay_ns",
+            "sum over launches of first kernel's start - launch start; the mean is this / launches",
+            "ns",
+        ),
+    ),
+    sort=("process_id", "total_ns", "category", "name", "module"),
+)
+
 CPU_SUMMARY = Table(
     "cpu_summary",
     Role.AGGREGATE,
@@ -290,6 +331,7 @@ TABLES: tuple[Table, ...] = (
     UTILIZATION,
     STEP_SUMMARY,
     ANNOTATION_SUMMARY,
+    OPERATOR_SUMMARY,
     CPU_SUMMARY,
     COLLECTIVE_SUMMARY,
     *waits.TABLES,
