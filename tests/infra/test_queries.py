@@ -93,6 +93,21 @@ ROWS: dict[str, dict[str, list[dict[str, Any]]]] = {
             *_steps([(0, 0, 10), (1, 0, 14), (0, 1, 10), (1, 1, 15)]),
             *_steps([(0, 2, 40), (1, 2, 12)], gap_before_ns=8 * MS, gap_input_ns=4 * MS),
         ],
+        "operator_summary": [
+            {
+                "process_id": 0,
+                "category": "cpu_op",
+                "name": "aten::mm",
+                "module": module,
+                "count": 3,
+                "self_ns": 1_500 * MS,
+                "self_kernels": 6,
+                "self_gpu_ns": 250 * MS,
+                "launches": launches,
+                "launch_delay_ns": launches * 4 * US,
+            }
+            for module, launches in ((None, 2), ("net", 4))
+        ],
         "launch_latency": [
             _gpu(0, launches=7, p50_ns=9_500, p95_ns=20_000, max_ns=30_000, negative=1)
         ],
@@ -151,6 +166,9 @@ ROWS: dict[str, dict[str, list[dict[str, Any]]]] = {
         ],
     },
     "small": {
+        "operator_summary": [
+            {"process_id": 0, "category": "cpu_op", "name": "aten::t", "count": 2, "self_ns": 9}
+        ],
         "jobs": [
             {"status": "Failed", "completeness": "complete", "gpus": 1, "gpu_utilization": 0.9}
         ],
@@ -273,6 +291,10 @@ ANSWERS: dict[str, list[tuple[Any, ...]]] = {
     ],
     "exposed_communication": [("big", 2, 1.5, 37.5, 25.0)],
     "top_kernels": [("gemm", "compute", "BF16", 2, 10, 20.0, 2_000_000.0)],
+    "top_operators": [
+        ("cpu_op", "aten::mm", 1, 6, 3.0, 12, 0.5, 4.0),
+        ("cpu_op", "aten::t", 1, 2, 0.0, 0, 0.0, None),
+    ],
     "slowest_steps": [
         ("big", 0, 2, 40.0, 20.0, 2.0, 8.0, None),
         ("big", 1, 1, 15.0, 13.667, 1.1, None, None),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from tracemill_analysis.store import LocalStore
 from tracemill_schema.vocab import ProcessingState
 from tracemill_ui.jobs import JobEntry
 from tracemill_ui.loaded import LOADED_TABLES, Profile
+from tracemill_ui.panels.dashboard import panel_order
 from tracemill_ui.panels.model import Context
+from tracemill_ui.panels.operators import operators
 from tracemill_ui.panels.steps import step_series
 from tracemill_ui.panels.utilization import gpu_utilization
 
@@ -416,3 +419,34 @@ def test_the_queue_is_summed_over_streams_and_zero_where_nothing_waits(client: T
     assert len(panel["series"]) == 4
     assert panel["series"][0]["x"] == [0, 100 * MS, 200 * MS]
     assert panel["series"][0]["y"] == [3.0, 0.0, 3.0]
+
+
+def test_operators_sum_over_ranks_and_show_what_was_recorded(tmp_path: Path) -> None:
+    def entry(rank: int, name: str, self_ns: int, **values: Any) -> dict[str, Any]:
+        return {"process_id": rank, "rank": rank, "category": "cpu_op", "name": name,
+                "self_ns": self_ns, "total_ns": 2 * self_ns, "count": 3, **values}  # fmt: skip
+
+    launched = {"self_kernels": 1, "kernels": 2, "self_gpu_ns": 5, "gpu_ns": 11}
+    rows = [
+        entry(0, "aten::mm", 10, **launched, launches=2, launch_delay_ns=50),
+        entry(1, "aten::mm", 20, **launched, launches=3, launch_delay_ns=75),
+        entry(0, "aten::t", 70),
+        entry(1, "aten::mm", 4, module="net"),
+    ]
+    store = LocalStore(tmp_path)
+    write_rows_to_store(store, "ops", {"operator_summary": rows})
+    tables = {table.name: read_table(store, table, "ops") for table in LOADED_TABLES}
+    context = Context(Profile(JobEntry("ops", ProcessingState.PROCESSED, (0, 0), None, {}), tables))
+    panel = operators(context)
+    assert panel["window"] == "All operators of 2 processes, on all threads."
+    assert [column["label"] for column in panel["columns"]] == [
+        "Operator", "Module", "Runs", "Self", "Total",
+        "Own kernels", "Own GPU time", "GPU time within", "Launch delay",
+    ]  # fmt: skip
+    assert [tuple(row.values()) for row in panel["rows"]] == [
+        ("aten::t", None, 3, 70, 140, 0, 0, 0, None),
+        ("aten::mm", None, 6, 30, 60, 2, 10, 22, 25.0),
+        ("aten::mm", "net", 3, 4, 8, 0, 0, 0, None),
+    ]
+    shown = [maker.__name__ for maker in panel_order(context, False, False)]
+    assert shown == ["step_histogram", "step_series", "operators", "annotation_table"]

@@ -40,6 +40,7 @@ LOADED_TABLES: tuple[Table, ...] = (
     aggregates.UTILIZATION,
     aggregates.STEP_SUMMARY,
     aggregates.ANNOTATION_SUMMARY,
+    aggregates.OPERATOR_SUMMARY,
     aggregates.CPU_SUMMARY,
     aggregates.COLLECTIVE_SUMMARY,
     *waits.TABLES,

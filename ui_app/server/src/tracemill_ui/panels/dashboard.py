@@ -8,7 +8,7 @@ from typing import Any
 from tracemill_schema.tables.profile import JOBS
 
 from tracemill_ui.errors import ApiError
-from tracemill_ui.panels import gpu, host, kernels, steps, utilization, waiting
+from tracemill_ui.panels import gpu, host, kernels, operators, steps, utilization, waiting
 from tracemill_ui.panels.model import Context, Panel, Row
 
 PanelMaker = Callable[[Context], Panel]
@@ -34,6 +34,7 @@ GPU_DETAIL_PANELS: tuple[PanelMaker, ...] = (
 OTHER_PANELS: tuple[PanelMaker, ...] = (
     gpu.collectives,
     waiting.stragglers,
+    operators.operators,
     host.annotation_table,
     host.host_metrics,
 )
@@ -77,8 +78,10 @@ def panel_order(context: Context, has_gpu: bool, has_host: bool) -> list[PanelMa
     """Return the panels that fit the profile: what was not recorded gets no panel."""
     cpu = CPU_PANELS if has_host else ()
     metrics = (host.host_metrics,) if has_host else ()
+    has_operators = context.profile.tables["operator_summary"].num_rows > 0
+    ranges = (*((operators.operators,) if has_operators else ()), host.annotation_table)
     if not has_gpu:
-        return [*cpu, *STEP_PANELS, host.annotation_table, *metrics]
+        return [*cpu, *STEP_PANELS, *ranges, *metrics]
     has_collectives = context.profile.tables["collective_summary"].num_rows > 0
     communication = (gpu.collectives, waiting.stragglers) if has_collectives else ()
     return [
@@ -88,7 +91,7 @@ def panel_order(context: Context, has_gpu: bool, has_host: bool) -> list[PanelMa
         *STEP_PANELS,
         *GPU_DETAIL_PANELS,
         *communication,
-        host.annotation_table,
+        *ranges,
         *metrics,
     ]
 
