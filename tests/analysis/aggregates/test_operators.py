@@ -266,6 +266,7 @@ def test_random_operators_that_nest_overlap_and_touch(seed: int, tmp_path: Path)
     [
         ("hta/critical_path__alexnet__benchmark_result_2869224_1695835535_trace.json.gz", 359),
         ("hta/trace_filter__sampled_rank-0.json.gz", 2329),
+        ("tracelens/h100__gaunernst_bert-small-uncased__1016001.json.gz", 1864),
     ],
 )
 def test_real_traces_equal_plain_counting(trace: str, operators: int, tmp_path: Path) -> None:
