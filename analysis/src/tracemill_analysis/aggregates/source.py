@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -55,20 +55,41 @@ class Process:
         return {"process_id": self.process_id, "rank": self.rank, "node": self.node}
 
 
-class EventSource:
-    """The event tables of one job as DuckDB views, and its processes sorted by id."""
+Files = dict[str, dict[str, Path]]
+"""Local files of the event tables: by table name, then by part."""
 
-    def __init__(self, store: Store, job: str, connection: Any) -> None:
+
+class EventSource:
+    """The event tables of one job as DuckDB views, and its processes sorted by id.
+
+    ``place`` names the job in errors.
+    """
+
+    def __init__(
+        self, place: str, processes: Sequence[Process], files: Files, connection: Any
+    ) -> None:
         self._connection = connection
-        self.processes = _read_processes(store, job)
-        self._files = {table.name: _files(store, job, table) for table in events.TABLES}
+        self._place = place
+        self.processes = list(processes)
+        self.files = files
         for table in events.TABLES:
-            for path in self._files[table.name].values():
-                with _readable(store, job, path):
+            for path in files[table.name].values():
+                with _readable(place, path):
                     pq.read_metadata(path)
-            with _readable(store, job):
-                connection.execute(_view(table, self._files[table.name]))
-        self._store, self._job = store, job
+            with _readable(place):
+                connection.execute(_view(table, files[table.name]))
+
+    def files_of(self, process_id: int) -> Files:
+        """Return the files of one process alone."""
+        part = layout.process_part(process_id)
+        return {
+            name: {part: files[part]} if part in files else {} for name, files in self.files.items()
+        }
+
+    @property
+    def place(self) -> str:
+        """What names the job in errors."""
+        return self._place
 
     def sql(self, name: str, **parameters: Any) -> Any:
         """Run ``sql/<name>.sql`` with named parameters and return a ``pyarrow.Table``."""
@@ -76,7 +97,7 @@ class EventSource:
 
     def query(self, text: str, **parameters: Any) -> Any:
         """Run SQL text with named parameters and return a ``pyarrow.Table``."""
-        with _readable(self._store, self._job):
+        with _readable(self._place):
             return self._connection.sql(text, params=parameters).to_arrow_table()
 
     def columns(self, table: Table, names: tuple[str, ...], process_id: int) -> Any:
@@ -86,11 +107,11 @@ class EventSource:
         sorted by the table's own order.
         """
         schema = arrow_schema(table)
-        path = self._files[table.name].get(layout.process_part(process_id))
+        path = self.files[table.name].get(layout.process_part(process_id))
         if path is None:
             return pa.schema([schema.field(name) for name in names]).empty_table()
         texts = [name for name in names if pa.types.is_string(schema.field(name).type)]
-        readable = _readable(self._store, self._job, path)
+        readable = _readable(self._place, path)
         with readable, pq.ParquetFile(path, read_dictionary=texts) as file:
             return file.read(columns=list(names)).select(list(names))
 
@@ -98,24 +119,33 @@ class EventSource:
 @contextmanager
 def open_source(store: Store, job: str) -> Iterator[EventSource]:
     """Open the event tables of a job; the connection is closed at the end of the block."""
+    files = {table.name: _files(store, job, table) for table in events.TABLES}
+    place = f"job {job} in {store.address}"
+    with open_files(place, _read_processes(store, job), files) as source:
+        yield source
+
+
+@contextmanager
+def open_files(place: str, processes: Sequence[Process], files: Files) -> Iterator[EventSource]:
+    """Open event tables that lie in local files; the connection is closed at the end."""
     connection = duckdb.connect(
         ":memory:", config={"threads": THREADS, "memory_limit": MEMORY_LIMIT}
     )
     try:
-        yield EventSource(store, job, connection)
+        yield EventSource(place, processes, files, connection)
     finally:
         connection.close()
 
 
 @contextmanager
-def _readable(store: Store, job: str, path: Path | None = None) -> Iterator[None]:
+def _readable(place: str, path: Path | None = None) -> Iterator[None]:
     """Turn what is raised on a damaged file into a StoreError that names it."""
     try:
         yield
     except (duckdb.Error, OSError, pa.ArrowException) as error:
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
-        place = "" if path is None else f"{path.parent.parent.name}/{path.name}: "
-        raise StoreError(f"job {job} in {store.address}: {place}{text}") from error
+        part = "" if path is None else f"{path.parent.parent.name}/{path.name}: "
+        raise StoreError(f"{place}: {part}{text}") from error
 
 
 def integers(data: Any, name: str, null: int = 0) -> NDArray[np.int64]:
