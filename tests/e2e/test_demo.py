@@ -71,7 +71,6 @@ def test_the_planted_slow_input_is_found_with_its_steps(store: Path) -> None:
     assert rows and not any(row["abstained"] for row in rows)
     found = [{item["step"] for item in json.loads(row["evidence"])} for row in rows]
     assert any({27, 28, 29, 30} <= steps for steps in found), rows
-    assert any("27" in row["title"] for row in rows), rows
     waited = query(store, "SELECT step FROM step_summary ORDER BY gap_before_ns DESC LIMIT 4")
     assert sorted(row["step"] for row in waited) == [27, 28, 29, 30]
 

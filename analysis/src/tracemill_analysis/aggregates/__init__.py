@@ -44,7 +44,8 @@ def build(store: Store, job: str, progress: Progress = no_progress) -> None:
             answers[answer.process_id] = answer.rows
             if answer.levels is not None:
                 _write_part(store, TIMELINE_LEVELS, job, answer.process_id, answer.levels)
-            progress("computing aggregates", done / len(source.processes))
+            if done < len(source.processes):
+                progress("computing aggregates", done / len(source.processes))
         for process in source.processes:
             for name, rows in answers.pop(process.process_id).items():
                 add(name, rows)

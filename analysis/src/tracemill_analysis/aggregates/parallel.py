@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,8 +95,7 @@ def _run(shares: Sequence[list[_Task]]) -> Iterator[ProcessAggregates]:
     answers: queue.SimpleQueue[ProcessAggregates | Exception | None] = queue.SimpleQueue()
     with ExitStack() as stack:
         for share in shares:
-            worker = stack.enter_context(_start())
-            stack.callback(worker.kill)  # if this generator is left early
+            worker = stack.enter_context(_worker())
             threading.Thread(target=_serve, args=(worker, share, answers), daemon=True).start()
         running = len(shares)
         while running:
@@ -109,13 +108,25 @@ def _run(shares: Sequence[list[_Task]]) -> Iterator[ProcessAggregates]:
                 yield answer
 
 
-def _start() -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
+@contextmanager
+def _worker() -> Iterator[subprocess.Popen[bytes]]:
+    """Start a worker; at the end of the block, however it is left, it is gone."""
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    worker = subprocess.Popen(
         [sys.executable, "-c", f"from {__name__} import work; work()"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        env={**os.environ, "PYTHONPATH": path},
     )
+    try:
+        yield worker
+    finally:
+        worker.kill()
+        for pipe in (worker.stdin, worker.stdout):
+            with suppress(OSError, ValueError):  # a share it did not read to its end
+                if pipe is not None:
+                    pipe.close()
+        worker.wait()
 
 
 def _serve(
@@ -134,7 +145,7 @@ def _serve(
             if isinstance(answer, Exception):
                 return
         answers.put(None)
-    except (OSError, EOFError, pickle.UnpicklingError):
+    except (OSError, EOFError, ValueError, pickle.UnpicklingError):
         status = worker.wait()
         place = share[0].place
         names = ", ".join(str(task.process.process_id) for task in share[:5])
