@@ -148,13 +148,15 @@ def test_paging(client: TestClient) -> None:
 
 
 @pytest.mark.slow
-def test_ten_thousand_jobs_are_listed_from_memory(tmp_path: Path) -> None:
+def test_ten_thousand_jobs_are_listed_from_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = LocalStore(tmp_path)
     for number in range(10_000):
         profiles.write_manifest(store, f"job-{number:05d}", profiles.job_row(steps=number))
     jobs = JobList(store)
     assert len(jobs.all()) == 10_000
-    began = time.perf_counter()
     jobs._listed_at = float("-inf")
+    # What is known and did not change is not read again.
+    monkeypatch.setattr(store, "read_bytes", lambda key: pytest.fail(f"{key} is read again"))
     assert find(jobs.all(), Search(sort="steps"))["rows"][0]["job_name"] == "job-09999"
-    assert time.perf_counter() - began < 3
