@@ -11,7 +11,7 @@ SERVE ?= 1
 PORT ?= 8899
 TRACE ?=
 
-.PHONY: help setup setup-aws demo test sanitize check synth gen bench screenshots clean
+.PHONY: help setup setup-aws demo test test-deep sanitize check synth gen bench screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -30,7 +30,10 @@ demo: setup ## record a real training, process it, print the verdict, serve the 
 
 test: setup-test ## run all tests
 	@tools/system_packages.sh
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not deep'
+
+test-deep: setup-aws ## run the tests that take minutes (sanitizers)
+	$(BIN)/python -m pytest -m deep
 
 sanitize: setup ## run the recorder's tests under the address and the thread sanitizer (SANITIZERS=thread: that one)
 	tools/sanitize.sh $(SANITIZERS)

@@ -30,16 +30,21 @@ SIZES = ((4, 300), (16, 300), (4, 3_000))
 JOB = "cost"
 
 
-def cpu_s() -> float:
-    """CPU seconds of this process so far."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
+def cpu_s(who: int) -> float:
+    """CPU seconds of this process, or of its ended children, so far."""
+    used = resource.getrusage(who)
     return used.ru_utime + used.ru_stime
 
 
-def timed(call: Callable[[], Any]) -> tuple[Any, float]:
-    """Result and CPU seconds of a call."""
-    before = cpu_s()
-    return call(), cpu_s() - before
+def timed(call: Callable[[], Any]) -> tuple[Any, float, float]:
+    """Result of a call, its CPU seconds here and those of its workers."""
+    here, workers = cpu_s(resource.RUSAGE_SELF), cpu_s(resource.RUSAGE_CHILDREN)
+    result = call()
+    return (
+        result,
+        cpu_s(resource.RUSAGE_SELF) - here,
+        cpu_s(resource.RUSAGE_CHILDREN) - workers,
+    )
 
 
 def measure(folder: Path, gpus: int, steps: int) -> dict[str, float]:
@@ -51,16 +56,17 @@ def measure(folder: Path, gpus: int, steps: int) -> dict[str, float]:
     store = LocalStore(folder)
     plan = plan_recorded(store, JOB)
     begin(store, JOB)
-    results, convert = timed(lambda: [convert_item(store, JOB, item) for item in plan.items])
-    _, assembled = timed(lambda: assemble(store, plan, results, lambda *_: None))
-    outcome, finished = timed(lambda: finish(store, JOB, job_facts(plan, results)))
+    results, convert, _ = timed(lambda: [convert_item(store, JOB, item) for item in plan.items])
+    _, serial, workers = timed(lambda: assemble(store, plan, results, lambda *_: None))
+    outcome, finished, _ = timed(lambda: finish(store, JOB, job_facts(plan, results)))
     events = outcome.manifest.job["events_kept"]
     tables = sum(info.size_bytes for info in store.list_objects(layout.TABLES_PREFIX))
     return {
         "gpus": gpus,
         "events": events,
         "convert_s_per_million": 1e6 * convert / events,
-        "assemble_s_per_million": 1e6 * assembled / events,
+        "assemble_here_s_per_million": 1e6 * serial / events,
+        "assemble_workers_s_per_million": 1e6 * workers / events,
         "finish_s": finished,
         "table_bytes_per_event": tables / events,
         "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,

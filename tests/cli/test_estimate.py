@@ -38,7 +38,8 @@ def test_the_parts_add_up_and_say_where_prices_are_from(capsys: pytest.CaptureFi
 
 
 def test_a_job_too_large_for_one_call_is_called_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["estimate", "--ranks", "1000", "--events", "1000000"]) == 0
+    assert costs.estimate(1_000, 1_000_000).aggregate_fits
+    assert main(["estimate", "--ranks", "2000", "--events", "1000000"]) == 0
     assert "a job of this size may not be finished on Lambda" in capsys.readouterr().err
 
 

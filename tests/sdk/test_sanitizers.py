@@ -29,7 +29,7 @@ MATRIX = [
 FORK = "tests/sdk/test_gpu_faults.py::test_a_forked_child_leaves_cupti_alone"
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.skipif(shutil.which("setarch") is None, reason="no setarch here")
 @pytest.mark.parametrize("sanitizer", sanitizers.SANITIZERS)
 def test_gpu_recording_is_clean(sanitizer: str, tmp_path: Path) -> None:

@@ -58,7 +58,8 @@ def _noted_machine_calls(system: System) -> Iterator[None]:
     inner = BaseClient._make_api_call
 
     def call(self: Any, operation: str, params: dict[str, Any]) -> Any:
-        if self._request_signer._credentials.access_key == _INTERPRETER_KEY:
+        signed_with = self._request_signer._credentials
+        if signed_with is not None and signed_with.access_key == _INTERPRETER_KEY:
             service = self.meta.service_model.service_name
             system.machine_calls.append(
                 {

@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         print("\n".join(_lines(found)))
     if not found.aggregate_fits:
         remark(
-            f"one call of Aggregate would take {found.aggregate_s:,.0f} s on one core and may take "
+            f"one call of Aggregate would take {found.aggregate_s:,.0f} s and may take "
             f"{costs.CALL_LIMIT_S} s: a job of this size may not be finished on Lambda; record "
             "fewer steps, or process it with: tracemill process"
         )
