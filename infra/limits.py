@@ -36,8 +36,8 @@ FUNCTION_LIMITS: dict[str, FunctionLimits] = {
         LONGEST_TIMEOUT_S,
         10_240,
         "one worker per vCPU, of which 10,240 MiB bring nearly six: 1.9 s of CPU per million"
-        " events; a worker takes 1.3 GiB for a process of 5 million events, and there are as many as fit;"
-        " fetches all event tables of a job",
+        " events; a worker takes 1.3 GiB for a process of 5 million events, and there are as many"
+        " as fit; fetches all event tables of a job",
     ),
     "report": FunctionLimits(
         4096, 600, 2048, "0.2 GiB and 0.4 s for 16 ranks; more with more ranks, and cheap anyhow"
