@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 from tracemill_analysis import intervals as iv
+from tracemill_analysis.parquet import read_table, write_rows
 from tracemill_analysis.query import connect, run_query
 from tracemill_analysis.store import LocalStore
 from tracemill_schema import layout
+from tracemill_schema.tables import TABLE_BY_NAME
 from tracemill_ui.app import create_app
 from tracemill_ui.timeline.encode import decode_window
 from tracemill_ui.timeline.marks import MARKS_PER_PIXEL
 from tracemill_ui.timeline.search import MAX_HITS, search
 from tracemill_ui.timeline.source import Source
 
-from tests.support import profiles, timeline
+from tests.support import profiles, tables, timeline
+from tests.support.aggregates import write_rows_to_store
+from tests.support.perfetto import read_trace
 from tests.support.timeline import JOB, MARKUP, STEPS, STREAM, THREAD
 from tests.ui_app.conftest import BASE_URL, load
 
@@ -463,3 +468,174 @@ def test_a_corrupt_event_file_is_named(tmp_path: Path, timeline_store: LocalStor
         answer = ask(client, "window", 500, t0=0, t1=100_000, px=1_000, lanes="0.api.7")
         assert f"{key.rpartition('/')[2]} cannot be read" in answer["error"]
         assert ask(client, "meta")["span_ns"] == SPAN_NS
+
+
+class Aligned:
+    """The job with its second rank on a node of its own, and what its times move by.
+
+    ``moved`` is by rank: the zero of the profile moves as well if that rank is then the first.
+    """
+
+    def __init__(self, client: TestClient, align_ns: int) -> None:
+        zero = min(0, 100_000 + align_ns)
+        self.client = client
+        self.zero = zero
+        self.align_ns = align_ns
+        self.moved = (-zero, align_ns - zero)
+
+
+@pytest.fixture(scope="module", params=[5_000_321, -5_000_321])
+def aligned(
+    request: pytest.FixtureRequest,
+    timeline_store: LocalStore,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Aligned]:
+    root = tmp_path_factory.mktemp("aligned") / "store"
+    shutil.copytree(timeline_store.root, root)
+    store = LocalStore(root)
+    first, second = read_table(store, TABLE_BY_NAME["processes"], JOB).to_pylist()
+    second |= {"node": "z", "alignment_ns": request.param, "alignment_residual_ns": 400}
+    first |= {"alignment_ns": 0, "alignment_residual_ns": 0}
+    cpu = {"resource": "cpu", "node": "z", "index": -1, "utilization": 0.5, "bin_ns": 1_000_000}
+    write_rows_to_store(store, JOB, {
+        "processes": [first, second],
+        "utilization": [{**cpu, "bin_start_ns": at * 1_000_000} for at in range(3)],
+    })  # fmt: skip
+    sample = {"process_id": 1, "rank": 1, "node": "z", "metric": "m", "unit": "u", "index": -1}
+    samples = [
+        tables.row("samples", **sample, scope="node", time_ns=time, value=1.0)
+        for time in (10, 50, 70)
+    ]
+    part = layout.process_part(1)
+    write_rows(store, TABLE_BY_NAME["samples"], JOB, part, samples)
+    with TestClient(create_app(store), base_url=BASE_URL) as client:
+        load(client, JOB)
+        yield Aligned(client, request.param)
+
+
+def _moved(rows: list[Json], by: int) -> list[Json]:
+    return [{**one, "start": one["start"] + by} for one in rows]
+
+
+@pytest.mark.parametrize(
+    ("t0", "t1", "px"), [(41_000_000, 43_000_000, 1_000), (0, SPAN_NS, 290), (0, SPAN_NS, 80)]
+)
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_window_shows_nodes_on_one_clock(
+    client: TestClient, aligned: Aligned, rank: int, t0: int, t1: int, px: int
+) -> None:
+    lanes = (f"{rank}.stream.{rank}.7", f"{rank}.annotation.7.1", f"{rank}.device.{rank}")
+    by = aligned.moved[rank]
+    own = window(client, t0, t1, px, *lanes)
+    assert all(own.values())
+    found = window(aligned.client, t0 + by, t1 + by, px, *lanes)
+    assert found == {lane: _moved(marks, by) for lane, marks in own.items()}
+
+
+def test_what_a_node_samples_is_on_the_same_clock(aligned: Aligned) -> None:
+    by = aligned.moved[1]
+    marks = window(aligned.client, by, by + 3_000_000, 1_000, "n1.cpu.-1", "n1.counter.0")
+    assert [m["start"] for m in marks["n1.cpu.-1"]] == [by, by + 1_000_000, by + 2_000_000]
+    counter = [(m["start"], m["dur"]) for m in marks["n1.counter.0"]]
+    assert counter == [(by + 10, 40), (by + 50, 20)]
+
+
+def test_meta_spans_the_aligned_nodes(aligned: Aligned) -> None:
+    meta = ask(aligned.client, "meta")
+    ends = [SPAN_NS - 100_000, SPAN_NS + aligned.align_ns]
+    assert meta["start_ns"] == str(aligned.zero)
+    assert meta["span_ns"] == max(ends) - aligned.zero
+    assert meta["levels"] == [2**20, 2**22]
+    assert meta["notes"] == [
+        "The clocks of 2 nodes are aligned by the ends of shared collectives;"
+        " 95 % of these agree within 400 ns."
+    ]
+    # A step begins with the first rank and ends with the last one.
+    first, second = aligned.moved[0], 100_000 + aligned.moved[1]
+    assert meta["steps"]["start"] == [min(first, second) + at * 40_000_000 for at in range(STEPS)]
+    assert meta["steps"]["end"] == [
+        max(first, second) + at * 40_000_000 + 39_500_000 for at in range(STEPS)
+    ]
+
+
+def test_a_hit_on_another_node_leads_to_its_event(client: TestClient, aligned: Aligned) -> None:
+    own = ask(client, "search", q="allreduce")
+    found = ask(aligned.client, "search", q="allreduce")
+    assert found["total"] == own["total"] < MAX_HITS
+    expected = [{**one, "start": one["start"] + aligned.moved[int(one["lane"][0])]}
+                for one in own["hits"]]  # fmt: skip
+    order = sorted(expected, key=lambda one: (one["start"], one["lane"]))
+    assert found["hits"] == order
+    hit = next(one for one in order if one["lane"] == "1.stream.1.20")
+    before = {"lane": hit["lane"], "start": hit["start"] - aligned.moved[1], "dur": hit["dur"]}
+    _assert_moved(ask(client, "event", **before), ask(aligned.client, "event", **hit), aligned)
+
+
+@pytest.mark.parametrize("lane", ["1.api.7", "1.annotation.7.0"])
+def test_an_event_of_another_node_is_wholly_on_the_clock(
+    client: TestClient, aligned: Aligned, lane: str
+) -> None:
+    start = int(window(client, 80_000_000, 81_000_000, 1_000, lane)[lane][-1]["start"])
+    own = ask(client, "event", lane=lane, start=start)
+    found = ask(aligned.client, "event", lane=lane, start=start + aligned.moved[1])
+    assert own["connections"]
+    _assert_moved(own, found, aligned)
+
+
+def _assert_moved(own: Json, found: Json, aligned: Aligned) -> None:
+    by = aligned.moved[1]
+    assert (found["name"], found["dur"]) == (own["name"], own["dur"])
+    assert found["connections"] == _moved(own["connections"], by)
+    times = {field["name"] for field in own["fields"] if field["unit"] == "time"}
+    assert len(times) == 2
+    assert found["fields"] == [
+        {**field, "value": field["value"] + by} if field["name"] in times else field
+        for field in own["fields"]
+    ]
+
+
+def test_a_range_counts_nodes_on_one_clock(client: TestClient, aligned: Aligned) -> None:
+    by, lanes = aligned.moved[1], f"{RANK_1_STREAM},1.api.7,1.annotation.7.0"
+    own = ask(client, "range", t0=45_000_000, t1=87_654_321, lanes=lanes)
+    found = ask(aligned.client, "range", t0=45_000_000 + by, t1=87_654_321 + by, lanes=lanes)
+    assert own["count"] > 0
+    assert found == {**own, "start": own["start"] + by}
+
+
+def test_perfetto_gets_the_window_of_each_node_in_its_own_times(
+    aligned: Aligned, database: Any, tmp_path: Path
+) -> None:
+    t0, t1 = 81_000_000, 83_000_000
+    answer = aligned.client.get(
+        f"/api/profiles/{JOB}/timeline/perfetto", params={"t0": t0, "t1": t1}
+    )
+    assert answer.status_code == 200, answer.text
+    path = tmp_path / "window.pftrace"
+    path.write_bytes(answer.content)
+    found = sorted(s.start_ns for s in read_trace(path).slices if s.name == "aten::mm")
+    low, high = zip(*((t0 - by, t1 - by) for by in aligned.moved), strict=True)
+    expected = sql(
+        database,
+        "SELECT start_ns FROM operators WHERE name = 'aten::mm' AND ("
+        + " OR ".join(
+            f"process_id = {rank} AND start_ns < {high[rank]} AND start_ns + dur_ns > {low[rank]}"
+            for rank in (0, 1)
+        )
+        + ") ORDER BY start_ns",
+    )
+    assert found == [start for (start,) in expected]
+
+
+def test_nodes_that_cannot_be_compared_are_named(
+    tmp_path: Path, timeline_store: LocalStore
+) -> None:
+    shutil.copytree(timeline_store.root, tmp_path / "store")
+    store = LocalStore(tmp_path / "store")
+    first, second = read_table(store, TABLE_BY_NAME["processes"], JOB).to_pylist()
+    write_rows_to_store(store, JOB, {"processes": [first, {**second, "node": "z"}]})
+    with TestClient(create_app(store), base_url=BASE_URL) as client:
+        load(client, JOB)
+        meta = ask(client, "meta")
+        assert (meta["span_ns"], meta["start_ns"]) == (SPAN_NS, "0")
+        [note] = meta["notes"]
+        assert note.startswith("The clocks of 2 of 2 nodes could not be compared")

@@ -86,7 +86,7 @@ class _Work:
 
     def write(self, process: Row, writer: PerfettoProcess | ChromeProcess) -> None:
         """Write one process's events."""
-        window = self.selection.from_ns, self.selection.until_ns
+        window = self.selection.window(process)
         with (
             scratch_folder() as folder,
             open_process(self.store, self.job, process["process_id"], folder, *window) as events,

@@ -25,12 +25,19 @@ class Selection:
     """The processes to export (rows of ``processes``), and the window ``[from_ns, until_ns)``.
 
     An event belongs to the window if any part of it lies inside; it is exported whole. A bound of
-    None is open.
+    None is open. If ``aligned``, it is of times with ``alignment_ns`` added.
     """
 
     processes: tuple[Row, ...]
     from_ns: int | None = None
     until_ns: int | None = None
+    aligned: bool = False
+
+    def window(self, process: Row) -> tuple[int | None, int | None]:
+        """Return the window in the times of a process's tables."""
+        shift = _shift(process) if self.aligned else 0
+        low, high = self.from_ns, self.until_ns
+        return None if low is None else low - shift, None if high is None else high - shift
 
 
 def select(
@@ -40,11 +47,13 @@ def select(
     from_: str | None = None,
     until: str | None = None,
     ranks: str | None = None,
+    aligned: bool = False,
 ) -> Selection:
     """Check what a user asked for against the job.
 
     ``from_`` and ``until`` are table times in ns (``1694128201545000000``) or times since the
     job's start with a unit (``1.5s``, ``250ms``); ``ranks`` is a list with ranges (``0,4-7``).
+    ``aligned`` says that the times are those of nodes brought to one clock.
     Raises UsageError for anything that is not there.
     """
     rows: list[Row] = read_table(store, PROCESSES, job).to_pylist()
@@ -52,7 +61,9 @@ def select(
     timed = [row for row in rows if row["start_ns"] is not None and row["end_ns"] is not None]
     if not timed:
         raise UsageError(f"job {job}: has no events to export")
-    start, end = min(r["start_ns"] for r in timed), max(r["end_ns"] for r in timed)
+    shifts = [_shift(row) if aligned else 0 for row in timed]
+    start = min(row["start_ns"] + shift for row, shift in zip(timed, shifts, strict=True))
+    end = max(row["end_ns"] + shift for row, shift in zip(timed, shifts, strict=True))
     low = _time("--from", from_, start) if from_ is not None else None
     high = _time("--to", until, start) if until is not None else None
     if low is not None and high is not None and low >= high:
@@ -62,7 +73,11 @@ def select(
             f"job {job}: nothing between --from {from_ or 'start'} and --to {until or 'end'}; the "
             f"job runs from {start} to {end} ns ({duration(end - start)})"
         )
-    return Selection(tuple(_of_ranks(timed, ranks, job)), low, high)
+    return Selection(tuple(_of_ranks(timed, ranks, job)), low, high, aligned)
+
+
+def _shift(process: Row) -> int:
+    return int(process["alignment_ns"] or 0)
 
 
 def _time(option: str, text: str, start_ns: int) -> int:

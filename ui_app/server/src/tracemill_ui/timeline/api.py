@@ -7,7 +7,8 @@
     GET …/timeline/range?t0=&t1=&lanes=       statistics of a range
     GET …/timeline/perfetto?t0=&t1=           the window's events as a Perfetto trace
 
-``t0``, ``t1`` and ``start`` are whole nanoseconds since the start of the profile.
+``t0``, ``t1`` and ``start`` are whole nanoseconds since the start of the profile, on the clock
+that all nodes are aligned to. A Perfetto trace holds each node's own times.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ class TimelineApi:
                 "This window holds too many events for a download.",
                 "Zoom in, or use 'tracemill export'.",
             )
-        chosen = select(self._store, source.job, from_=str(start), until=str(end))
+        chosen = select(self._store, source.job, from_=str(start), until=str(end), aligned=True)
         folder = Path(tempfile.mkdtemp(prefix="tracemill-export-"))
         away = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
         try:

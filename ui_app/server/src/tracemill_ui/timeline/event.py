@@ -12,13 +12,13 @@ from tracemill_schema.tables.events import ANNOTATIONS, API_CALLS, KERNELS, MEMO
 
 from tracemill_ui.errors import ApiError
 from tracemill_ui.timeline import lanes as ln
+from tracemill_ui.timeline.clocks import TIME_COLUMNS
 from tracemill_ui.timeline.lanes import Lane
 from tracemill_ui.timeline.names import shortened
 from tracemill_ui.timeline.source import Source
 
 MAX_RUNS = 100
 _GPU_TABLES = (KERNELS, MEMORY_OPS)
-_ABSOLUTE = ("launch_start_ns", "run_start_ns", "gpu_start_ns")
 Row = dict[str, Any]
 
 
@@ -83,7 +83,7 @@ def _fields(source: Source, table: Table, row: Row) -> list[Row]:
         value = row[column.name]
         if value is None:
             continue
-        is_time = column.name in ("start_ns", *_ABSOLUTE)
+        is_time = column.name in TIME_COLUMNS
         if is_time:
             value -= source.start_ns
         label = column.name.removesuffix("_ns").replace("_", " ")

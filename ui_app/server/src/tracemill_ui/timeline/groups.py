@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from tracemill_schema.errors import StoreError
 
+from tracemill_ui.timeline.clocks import TIME_COLUMNS, shifted
 from tracemill_ui.timeline.names import Names
 
 Int64s = NDArray[np.int64]
@@ -38,7 +39,7 @@ class Group:
 
     Arrays have one element per row, by lane and start; ``row`` is the row's place in the file's
     group where that order is another. ``count``, ``busy`` and ``exact`` are there for the pyramid
-    only. Times are those of the tables (ns).
+    only. Times are in ns, aligned.
     """
 
     lanes: dict[tuple[Any, ...], tuple[int, int]]
@@ -105,7 +106,10 @@ class GroupCache:
 
 
 class GroupFile:
-    """One Parquet file of events or of pyramid rows."""
+    """One Parquet file of events or of pyramid rows.
+
+    ``shift_ns`` is added to every time that is read, so all times in and out are aligned.
+    """
 
     def __init__(
         self,
@@ -116,6 +120,7 @@ class GroupFile:
         *,
         category: str | None = None,
         levels: bool = False,
+        shift_ns: int = 0,
     ) -> None:
         self.path = path
         self._keys = tuple(keys)
@@ -123,6 +128,7 @@ class GroupFile:
         self._cache = cache
         self._category = category
         self._levels = levels
+        self._shift_ns = shift_ns
         # Not id(self): that of a collected file is given to a new one, whose groups differ.
         self._number = next(_file_numbers)
         self._footer = self._read_footer()
@@ -168,7 +174,8 @@ class GroupFile:
             with pq.ParquetFile(
                 self.path, metadata=self._footer.metadata, read_dictionary=texts
             ) as file:
-                return file.read_row_group(number, columns=columns, use_threads=False)
+                data = file.read_row_group(number, columns=columns, use_threads=False)
+                return shifted(data, TIME_COLUMNS, self._shift_ns)
         except (OSError, ValueError, pa.ArrowException) as error:
             raise StoreError(f"{self.path.name}: group {number} cannot be read: {error}") from error
 
@@ -196,13 +203,13 @@ class GroupFile:
             starts = group.column(columns["start_ns"]).statistics
             durations = group.column(columns["dur_ns"]).statistics
             if starts is not None and starts.has_min_max:
-                first[at] = starts.min
+                first[at] = starts.min + self._shift_ns
                 if durations is not None and durations.has_min_max:
-                    last[at] = starts.max + durations.max
+                    last[at] = starts.max + durations.max + self._shift_ns
         return _Footer(metadata, first, last, rows, columns)
 
     def limits(self, column: str) -> tuple[list[Any], list[Any]]:
-        """Return least and greatest value of a column by group; None where it is not known."""
+        """Return least and greatest value of a column, no time, by group; None where not known."""
         footer = self._footer
         if column not in footer.limits:
             low, high = [], []

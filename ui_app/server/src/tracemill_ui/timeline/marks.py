@@ -17,7 +17,7 @@ _SLACK = 4
 
 @dataclass(frozen=True)
 class Marks:
-    """What is drawn in a lane, by start (ns as in the tables).
+    """What is drawn in a lane, by start (ns, aligned).
 
     ``busy`` is the covered time of a bin, the duration of an exact event; ``count`` the events that
     start in it; ``name`` and ``category`` those of the event, or of the longest in the bin.
@@ -49,7 +49,7 @@ class Marks:
 
 @dataclass(frozen=True)
 class Window:
-    """A window of time in ns of the tables, ``px`` pixels wide."""
+    """A window of aligned time in ns, ``px`` pixels wide."""
 
     start: int
     end: int
@@ -96,27 +96,28 @@ def joined(parts: list[Marks]) -> Marks:
     return Marks(*columns)
 
 
-def bounded(marks: Marks, bin_ns: int, window: Window) -> tuple[Marks, int]:
+def bounded(marks: Marks, bin_ns: int, window: Window, origin: int = 0) -> tuple[Marks, int]:
     """Merge bins until the marks are at most the window's limit. Count and busy are conserved."""
     while len(marks) > window.limit:
         bin_ns *= 2
-        marks = merged(marks, bin_ns)
+        marks = merged(marks, bin_ns, origin)
     return marks, bin_ns
 
 
-def merged(marks: Marks, bin_ns: int) -> Marks:
+def merged(marks: Marks, bin_ns: int, origin: int = 0) -> Marks:
     """Sum marks that are shorter than ``bin_ns`` up in bins of that length.
 
     A mark belongs to the bin it starts in; an exact one that reaches into the next gives that bin
-    its part of the busy time.
+    its part of the busy time. Bins are counted from ``origin``, the shift of the process's clock:
+    only so do the edges of the pyramid's bins lie on theirs.
     """
     length = marks.end - marks.start
     long = np.flatnonzero(marks.exact & (length >= bin_ns))
     short = np.flatnonzero(~(marks.exact & (length >= bin_ns)))
     if not len(short):
         return marks
-    own = marks.start[short] // bin_ns
-    over = np.maximum(marks.end[short] - (own + 1) * bin_ns, 0)
+    own = (marks.start[short] - origin) // bin_ns
+    over = np.maximum(marks.end[short] - origin - (own + 1) * bin_ns, 0)
     over = np.where(marks.exact[short], over, 0)
     places, index = np.unique(np.concatenate((own, own[over > 0] + 1)), return_inverse=True)
     busy = np.zeros(len(places), np.int64)
@@ -125,12 +126,13 @@ def merged(marks: Marks, bin_ns: int) -> Marks:
     np.add.at(busy, index[len(short) :], over[over > 0])
     np.add.at(count, index[: len(short)], marks.count[short])
     # The busiest mark names the bin; one that only reaches in names a bin without its own.
-    origin = np.concatenate((short, short[over > 0]))
+    candidates = np.concatenate((short, short[over > 0]))
     weight = np.concatenate((marks.busy[short], np.zeros(int((over > 0).sum()), np.int64)))
     order = np.lexsort((-weight, index))
-    chosen = origin[order[np.searchsorted(index[order], np.arange(len(places)))]]
-    start = np.concatenate((marks.start[long], places * bin_ns))
-    end = np.concatenate((marks.end[long], (places + 1) * bin_ns))
+    chosen = candidates[order[np.searchsorted(index[order], np.arange(len(places)))]]
+    first = places * bin_ns + origin
+    start = np.concatenate((marks.start[long], first))
+    end = np.concatenate((marks.end[long], first + bin_ns))
     result = Marks(
         start,
         end,

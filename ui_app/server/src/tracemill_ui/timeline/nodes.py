@@ -65,8 +65,7 @@ def counters(source: Source, node: str) -> list[Counter]:
 
 
 def _counters(source: Source, node: str) -> list[Counter]:
-    table = source.samples
-    table = table.filter(pc.equal(table["node"], node))
+    table = source.samples(node)
     found: list[Counter] = []
     groups = table.group_by(["metric", "process_id", "index", "unit", "scope"]).aggregate([])
     rows = groups.to_pylist()

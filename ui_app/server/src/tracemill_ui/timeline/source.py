@@ -21,6 +21,7 @@ from tracemill_schema.tables.events import ANNOTATIONS, API_CALLS, KERNELS, OPER
 
 from tracemill_ui.loaded import Profile
 from tracemill_ui.timeline import lanes as ln
+from tracemill_ui.timeline.clocks import Clocks, shifted
 from tracemill_ui.timeline.groups import GroupCache, GroupFile, Int64s
 from tracemill_ui.timeline.lanes import Lane
 from tracemill_ui.timeline.names import Names
@@ -30,7 +31,7 @@ LANE_TABLES: tuple[Table, ...] = tuple(ln.LANE_OF_TABLE)
 
 @dataclass(frozen=True)
 class Events:
-    """Events of one lane by start; times in ns as in the tables, ids as in ``Names``."""
+    """Events of one lane by start; times in ns, aligned; ids as in ``Names``."""
 
     start: Int64s
     end: Int64s
@@ -51,7 +52,10 @@ NO_EVENTS = Events(
 
 
 class Source:
-    """The files of one version of a profile. Thread-safe; footers are read when first needed."""
+    """The files of one version of a profile. Thread-safe; footers are read when first needed.
+
+    All times that go in and come out are aligned: see ``Clocks``.
+    """
 
     def __init__(self, store: Store, profile: Profile, cache: GroupCache) -> None:
         self.profile = profile
@@ -77,13 +81,23 @@ class Source:
     @cached_property
     def start_ns(self) -> int:
         """The zero of all times that leave the server."""
-        return int(self.profile.entry.job.get("start_ns") or 0)
+        return self.clocks.bounds(*self._recorded)[0]
 
     @cached_property
     def span_ns(self) -> int:
         """Length of the profile, at least 1."""
-        end = int(self.profile.entry.job.get("end_ns") or 0)
-        return max(end - self.start_ns, 1)
+        start, end = self.clocks.bounds(*self._recorded)
+        return max(end - start, 1)
+
+    @property
+    def _recorded(self) -> tuple[int, int]:
+        job = self.profile.entry.job
+        return int(job.get("start_ns") or 0), int(job.get("end_ns") or 0)
+
+    @cached_property
+    def clocks(self) -> Clocks:
+        """What brings the times of the tables to one clock."""
+        return Clocks(self.profile.tables["processes"].to_pylist())
 
     @cached_property
     def nodes(self) -> list[str]:
@@ -103,9 +117,19 @@ class Source:
         )
 
     @cached_property
-    def samples(self) -> Any:
-        """The sampled metrics, all processes."""
+    def _samples(self) -> Any:
         return read_table(self._store, SAMPLES, self.job)
+
+    def samples(self, node: str) -> Any:
+        """Return the metrics sampled on a node."""
+        table = self._samples.filter(pc.equal(self._samples["node"], node))
+        return shifted(table, ("time_ns",), self.clocks.of_node(node))
+
+    @cached_property
+    def steps(self) -> Any:
+        """Rows of the table of steps."""
+        table = self.profile.tables["step_summary"]
+        return shifted(table, ("start_ns",), self.clocks.of_rows(table["process_id"]))
 
     def file(self, table: Table, process_id: int) -> GroupFile | None:
         """Return a process's file of a table; None if it has none."""
@@ -131,7 +155,15 @@ class Source:
         levels = table is ln.LEVELS
         keys = ln.LEVEL_COLUMNS if levels else ln.PLACE_COLUMNS[ln.LANE_OF_TABLE[table]]
         category = "category" if table in (KERNELS, ln.LEVELS) else None
-        return GroupFile(path, keys, self.names, self._cache, category=category, levels=levels)
+        return GroupFile(
+            path,
+            keys,
+            self.names,
+            self._cache,
+            category=category,
+            levels=levels,
+            shift_ns=self.clocks.of_process(process_id),
+        )
 
     def level_bins(self, process_id: int) -> list[int]:
         """Return the bins (ns) of a process's pyramid, finest first; empty if it has none."""
@@ -142,9 +174,10 @@ class Source:
         file = self.file(ln.LEVELS, process_id)
         limits = zip(*file.limits("bin_ns"), strict=True) if file is not None else ()
         known = [(low, high) for low, high in limits if low is not None]
+        start, end = self._recorded
         return [
             bin_ns
-            for bin_ns in level_bins(self.span_ns)
+            for bin_ns in level_bins(max(end - start, 1))
             if any(low <= bin_ns <= high for low, high in known)
         ]
 
@@ -254,7 +287,8 @@ class Source:
             pc.and_(pc.equal(table["resource"], resource), pc.equal(table["node"], node)),
             pc.equal(table["index"], pa.scalar(index, pa.int32())),
         )
-        return table.filter(mask).sort_by("bin_start_ns")
+        found = table.filter(mask).sort_by("bin_start_ns")
+        return shifted(found, ("bin_start_ns",), self.clocks.of_node(node))
 
 
 def _rows(found: dict[tuple[Any, ...], tuple[int, int]], lane: Lane) -> Iterator[tuple[int, int]]:

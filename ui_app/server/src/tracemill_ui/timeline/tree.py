@@ -45,7 +45,7 @@ def meta(source: Source) -> dict[str, Any]:
 
 
 def _notes(source: Source) -> list[str]:
-    """Say what a reader may miss: no events at all, none of a GPU, no steps."""
+    """Say what a reader may miss: no events at all, none of a GPU, no steps, clocks."""
     lanes = source.all_lanes
     if not lanes:
         return [
@@ -57,12 +57,13 @@ def _notes(source: Source) -> list[str]:
         notes.append("No GPU event was recorded: the timeline shows the host.")
     if not source.profile.tables["step_summary"].num_rows:
         notes.append("No steps were found: annotate them as step_0, step_1, … to go through them.")
-    return notes
+    clocks = source.clocks.note()
+    return [*notes, clocks] if clocks else notes
 
 
 def steps(source: Source) -> dict[str, list[Any]]:
     """Return the steps by start: number, first start and last end over the ranks, relative ns."""
-    table = source.profile.tables["step_summary"]
+    table = source.steps
     if not table.num_rows:
         return {"step": [], "start": [], "end": []}
     # Step numbers repeat when a process runs through them twice: each occurrence is a step then.

@@ -30,9 +30,8 @@ def lane_marks(source: Source, lane: Lane, window: Window) -> tuple[Marks, int]:
         return nodes.node_marks(source, lane, window, lane_marks)
     bins = [b for b in source.level_bins(lane.owner) if b <= window.pixel_ns]
     if bins:
-        return bounded(
-            level_marks(source, lane, bins[-1], window.start, window.end), bins[-1], window
-        )
+        marks = level_marks(source, lane, bins[-1], window.start, window.end)
+        return bounded(marks, bins[-1], window, source.clocks.of_process(lane.owner))
     tables = ln.EVENT_TABLES[lane.kind]
     if source.cost(lane.owner, tables, window.start, window.end) > MAX_EXACT_ROWS:
         raise ApiError(
