@@ -30,7 +30,7 @@ demo: setup ## record a real training, process it, print the verdict, serve the 
 
 test: setup-test ## run all tests
 	@tools/system_packages.sh
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not deep'
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m 'not deep' --durations=10
 
 test-deep: setup-aws ## run the tests that take minutes (sanitizers)
 	$(BIN)/python -m pytest -m deep

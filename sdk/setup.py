@@ -89,7 +89,9 @@ class BuildPy(build_py):
 compile_args = ["-std=c++17", "-O3", "-fvisibility=hidden", "-fno-plt", "-Wall", "-Wextra"]
 link_args = []
 if LINUX:
-    link_args = ["-static-libstdc++", "-static-libgcc", "-Wl,--exclude-libs,ALL"]
+    # The unwinder must be the process's own libgcc_s: glibc unwinds a thread with it, and with a
+    # second copy in here that ends in an abort. C++'s library is brought along.
+    link_args = ["-static-libstdc++", "-shared-libgcc", "-Wl,--exclude-libs,ALL"]
 if os.environ.get("TRACEMILL_SANITIZE"):
     flag = "-fsanitize=" + os.environ["TRACEMILL_SANITIZE"]
     compile_args += [flag, "-g", "-fno-omit-frame-pointer"]
@@ -102,7 +104,7 @@ setup(
         Extension(
             "tracemill._native",
             sources=SOURCES,
-            depends=HEADERS,
+            depends=[*HEADERS, "setup.py"],
             include_dirs=[str(NATIVE)],
             define_macros=[("Py_LIMITED_API", "0x03090000")],
             extra_compile_args=compile_args,

@@ -79,9 +79,13 @@ mkdir -p "$stamps"
 
 manifests="schema/pyproject.toml analysis/pyproject.toml store_s3/pyproject.toml simulate/pyproject.toml cli/pyproject.toml ui_app/server/pyproject.toml"
 step python-parts "$manifests analysis/setup.py analysis/native constraints.txt requirements-dev.txt tools/requirements.py" python_parts
+# JupyterLab has an environment of its own, so it is filled while the recorder and the page are built.
+jupyter_job=
+if [ "${1:-}" = test ]; then
+  step jupyter "requirements-jupyter.txt constraints.txt $manifests" jupyter &
+  jupyter_job=$!
+fi
 step recorder "sdk" recorder
 step web-app "ui_app/web" web_app
 case "${1:-}" in aws | test) step aws-parts "requirements-aws.txt constraints.txt" aws_parts ;; esac
-if [ "${1:-}" = test ]; then
-  step jupyter "requirements-jupyter.txt constraints.txt $manifests" jupyter
-fi
+if [ -n "$jupyter_job" ]; then wait "$jupyter_job"; fi

@@ -8,6 +8,7 @@
 #include "clock.hpp"
 #include "codec.hpp"
 #include "notices.hpp"
+#include "python_gil.hpp"
 #include "python_range.hpp"
 #include "python_replay.hpp"
 #include "recorder.hpp"
@@ -25,7 +26,7 @@ PyObject* without_gil(Function&& function) {
   } catch (const std::exception& error) {
     notices().add(std::string("recording failed: ") + error.what(), true);
   }
-  PyEval_RestoreThread(state);
+  retake_gil(state);
   return PyBool_FromLong(result);
 }
 
@@ -96,7 +97,7 @@ PyObject* status(PyObject*, PyObject*) {
   RecorderStatus now;
   PyThreadState* state = PyEval_SaveThread();
   now = recorder_status();
-  PyEval_RestoreThread(state);
+  retake_gil(state);
   PyObject* drops = PyDict_New();
   PyObject* texts = PyList_New(0);
   if (drops == nullptr || texts == nullptr) return nullptr;

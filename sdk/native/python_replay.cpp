@@ -1,5 +1,7 @@
 #include "python_replay.hpp"
 
+#include "python_gil.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -122,7 +124,7 @@ PyObject* flush(PyObject* self, PyObject*) {
   } catch (const std::exception&) {
     written = false;
   }
-  PyEval_RestoreThread(state);
+  retake_gil(state);
   if (!written) return refused();
   return PyLong_FromUnsignedLongLong(replay.written_bytes());
 }

@@ -239,3 +239,20 @@ def test_exit_by_os_exit_loses_at_most_the_interval(tmp_path: Path) -> None:
     segment = tmraw.read_one(tmp_path)
     assert segment.names() == [f"step_{i}" for i in range(5)]
     assert "end_reason" not in segment.meta
+
+
+def test_daemon_threads_at_the_interpreters_end_do_not_change_the_exit_code(tmp_path: Path) -> None:
+    """Python ends such a thread when it asks for the GIL again; the process must not abort."""
+    run(
+        tmp_path,
+        """
+import threading, time, tracemill
+tracemill.start()
+def ask():
+    while True:
+        tracemill.status()
+for _ in range(3):
+    threading.Thread(target=ask, daemon=True).start()
+time.sleep(0.05)
+""",
+    )

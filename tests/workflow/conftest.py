@@ -33,6 +33,8 @@ def system(stacks: Assembly, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.fixture(autouse=True)
 def _no_earlier_notices(system: System) -> None:
+    """A run that an earlier test gave up waiting for is not this one's."""
+    system.wait_until_quiet()
     system.notices()
 
 

@@ -17,6 +17,7 @@ from tracemill import _native, _session
 from tracemill._guard import UsageError, guarded, say
 
 POLL_S = 0.5
+JOIN_S = 5.0
 
 _control: _Control | None = None
 
@@ -38,6 +39,12 @@ class _Control:
 
     def end(self) -> None:
         self._ended.set()
+
+    def end_and_wait(self) -> None:
+        """End before the interpreter does: a recording that is being closed is closed whole."""
+        self._ended.set()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(JOIN_S)
 
     def signalled(self) -> None:
         self._signalled = not self._signalled
@@ -71,7 +78,7 @@ def arm(given: dict[str, Any], options: dict[str, Any]) -> None:
     _control = _Control(given, options["control_file"])
     if number is not None:
         _install(number, _control)
-    atexit.register(_control.end)
+    atexit.register(_control.end_and_wait)
     _control.start()
 
 

@@ -183,6 +183,16 @@ class System:
             time.sleep(0.1)
         raise AssertionError(f"{arn} does not end")
 
+    def wait_until_quiet(self, limit_s: float = 120) -> None:
+        """Wait until no execution runs any more."""
+        client = boto3.client("stepfunctions")
+        deadline = time.monotonic() + limit_s
+        while client.list_executions(
+            stateMachineArn=self.state_machine_arn, statusFilter="RUNNING"
+        )["executions"]:
+            assert time.monotonic() < deadline, "an execution of an earlier test does not end"
+            time.sleep(0.2)
+
     def notices(self) -> list[tuple[str, str]]:
         """Subject and text of the notifications since the last call."""
         client = boto3.client("sqs")
