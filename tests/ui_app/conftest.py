@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import sync_playwright
 from starlette.testclient import TestClient
 from tracemill_analysis.store import LocalStore
 from tracemill_ui.app import create_app
 
 from tests.support import profiles, timeline
+from tests.support.browser import CHROMIUM_ARGS, chromium
 
 BASE_URL = "http://127.0.0.1"
 
@@ -33,6 +35,16 @@ def store(tmp_path: Path) -> LocalStore:
 def client(store: LocalStore) -> Iterator[TestClient]:
     with TestClient(create_app(store), base_url=BASE_URL) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium, one for the tests of a file."""
+    path = chromium()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_ARGS)
+        yield browser
+        browser.close()
 
 
 def load(client: TestClient, job: str) -> dict[str, Any]:

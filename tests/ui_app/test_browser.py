@@ -9,16 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 from tracemill_analysis.store import LocalStore
 
 from tests.support import profiles
 from tests.support.browser import (
-    CHROMIUM_ARGS,
     DEEP_PATH,
     Watch,
     accessibility_problems,
-    chromium,
     served,
 )
 
@@ -26,15 +24,6 @@ pytestmark = pytest.mark.browser
 
 NASTY = "<img src=x onerror=alert(1)>" + "n" * 4_972
 Open = Callable[..., Page]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    path = chromium()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_ARGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

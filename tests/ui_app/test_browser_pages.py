@@ -8,10 +8,10 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support.browser import DEEP_PATH, accessibility_problems
-from tests.ui_app.test_browser import Open, browser, open_page
+from tests.ui_app.test_browser import Open, open_page
 
 pytestmark = pytest.mark.browser
-__all__ = ["browser", "open_page"]
+__all__ = ["open_page"]
 
 
 @pytest.mark.parametrize("base_path", ["/", DEEP_PATH])

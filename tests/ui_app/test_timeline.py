@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 from tracemill_analysis import intervals as iv
 from tracemill_analysis.query import connect, run_query
 from tracemill_analysis.store import LocalStore
@@ -18,11 +18,9 @@ from tracemill_schema import layout
 
 from tests.support import profiles
 from tests.support.browser import (
-    CHROMIUM_ARGS,
     DEEP_PATH,
     Watch,
     accessibility_problems,
-    chromium,
     served,
 )
 from tests.support.timeline import JOB, KERNELS_PER_STEP, STEPS
@@ -32,15 +30,6 @@ pytestmark = pytest.mark.browser
 SPAN_NS = 319_600_000
 WHOLE = (-0.02 * SPAN_NS, 1.02 * SPAN_NS)
 Open = Callable[..., Page]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    path = chromium()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_ARGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

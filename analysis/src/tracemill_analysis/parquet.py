@@ -135,15 +135,8 @@ def read_table(store: Store, table: Table, job: str, columns: Sequence[str] | No
 def _read_part(path: Any, schema: Any) -> Any:
     with pq.ParquetFile(path) as file:
         data = file.read(columns=schema.names)
-    if len(data.schema.names) < len(schema):
-        nothing = {
-            field.name: pa.nulls(data.num_rows, field.type)
-            for field in schema
-            if field.name not in data.column_names
-        }
-        data = pa.table([data[n] if n in data.column_names else nothing[n] for n in schema.names],
-                        schema.names)  # fmt: skip
-        return data.cast(
-            pa.schema([f.with_nullable(f.name in nothing or f.nullable) for f in schema])
-        )
-    return data.cast(schema)
+    missing = {field.name for field in schema} - set(data.column_names)
+    for name in missing:
+        data = data.append_column(name, pa.nulls(data.num_rows, schema.field(name).type))
+    fields = [field.with_nullable(field.nullable or field.name in missing) for field in schema]
+    return data.select(schema.names).cast(pa.schema(fields, schema.metadata))

@@ -16,24 +16,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from tracemill_schema import layout
-from tracemill_schema.columns import Kind, Table
+from tracemill_schema.columns import Table
 from tracemill_schema.errors import StoreError
 from tracemill_schema.tables import events
 from tracemill_schema.tables.profile import PROCESSES
+from tracemill_schema.targets.duckdb import TYPES
 
 from tracemill_analysis.parquet import arrow_schema, read_table
 from tracemill_analysis.store import Store
 
 MEMORY_LIMIT = "1GB"
 THREADS = 2
-
-_SQL_TYPES = {
-    Kind.INT32: "INTEGER",
-    Kind.INT64: "BIGINT",
-    Kind.DOUBLE: "DOUBLE",
-    Kind.BOOLEAN: "BOOLEAN",
-    Kind.STRING: "VARCHAR",
-}
 
 
 @dataclass(frozen=True)
@@ -204,7 +197,7 @@ def _view(table: Table, files: dict[str, Path]) -> str:
         quoted = ", ".join("'" + str(path).replace("'", "''") + "'" for path in files.values())
         source = f"read_parquet([{quoted}], hive_partitioning = false)"
         return f"CREATE VIEW {table.name} AS SELECT * FROM {source}"
-    nulls = ", ".join(f'NULL::{_SQL_TYPES[c.kind]} AS "{c.name}"' for c in table.columns)
+    nulls = ", ".join(f'NULL::{TYPES[c.kind]} AS "{c.name}"' for c in table.columns)
     return f"CREATE VIEW {table.name} AS SELECT {nulls} WHERE false"
 
 
